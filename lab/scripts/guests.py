@@ -133,8 +133,17 @@ def create(cloud, args):
             body["availability_zone"] = args.zone
         return call(cloud, "POST", "/servers", {"server": body})["server"]["id"]
 
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        ids = list(pool.map(boot, names))
+    def boot_in_turn(name):
+        identity = boot(name)
+        wait(cloud, [identity], args.timeout)
+        return identity
+
+    # Cinder reserves a multi-attach volume, too, for one guest at a time
+    if args.multiattach:
+        ids = [boot_in_turn(name) for name in names]
+    else:
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            ids = list(pool.map(boot, names))
     found = wait(cloud, ids, args.timeout)
     if args.stopped:
         for identity in ids:

@@ -17,8 +17,7 @@ from .shell import is_root, run
 MEMORY_NEEDED_MB = 4500
 CLUSTER_MEMORY_MB = 700
 OVN_MEMORY_MB = 300
-CINDER_MEMORY_MB = 350
-BACKEND_MEMORY_MB = 60
+CINDER_MEMORY_MB = 400
 CONTAINERS_MEMORY_MB = {"podman": 100, "docker": 200}
 DISK_NEEDED_GB = 8
 
@@ -50,7 +49,7 @@ def _memory(lab: Lab) -> str | None:
     available = available_memory_mb()
     needed = MEMORY_NEEDED_MB + CLUSTER_MEMORY_MB * (lab.options.clusters - 1)
     needed += OVN_MEMORY_MB if lab.options.l2 == "ovn" else 0
-    needed += CINDER_MEMORY_MB + BACKEND_MEMORY_MB * len(lab.backends) if lab.has_cinder else 0
+    needed += CINDER_MEMORY_MB if lab.has_cinder else 0
     needed += CONTAINERS_MEMORY_MB[lab.options.engine] * len(lab.kolla_hosts)
     if available < needed and not procs.pids_in(lab.control_ns):
         return f"{available} MiB of memory are available, about {needed} are needed"

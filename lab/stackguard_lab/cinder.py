@@ -15,6 +15,8 @@ from .shell import CLEAN_ENV
 
 # libvirt's secret that holds the key of Ceph's client.cinder; all that a host has of that user
 SECRET = "99b35e37-5f0a-4a0f-9e6a-0a4c7d5c21cd"
+# what every release of Cinder has
+APPLICATION = "cinder.wsgi.wsgi:initialize_application()"
 SERVICES = ("cinder-api", "cinder-scheduler", "cinder-volume")
 # One arena for all threads, and no resolver of eventlet's own: each of the processes is smaller by some MiB.
 LEAN_PYTHON = {"MALLOC_ARENA_MAX": "1", "EVENTLET_NO_GREENDNS": "yes"}
@@ -94,10 +96,6 @@ def values(lab: Lab) -> dict[str, object]:
     }
 
 
-def application(lab: Lab) -> str:
-    return "cinder.wsgi.api:application" if lab.cinder_major >= 29 else "cinder.wsgi.wsgi:initialize_application()"
-
-
 def api_env(lab: Lab) -> dict[str, str]:
     """No variable names its configuration: what gunicorn's post_fork puts into sys.argv does."""
     return {"LAB_WSGI_ARGUMENTS": f"--config-file {lab.cinder_conf}", **LEAN_PYTHON}
@@ -108,16 +106,17 @@ def daemons(lab: Lab) -> list[Daemon]:
     if not lab.has_cinder:
         return []
     programs = lab.cinder_venv / "bin"
-    scheduler: list[str | Path] = [programs / "cinder-scheduler", "--config-file", lab.cinder_conf]
-    volume: list[str | Path] = [programs / "cinder-volume", "--config-file", lab.cinder_conf]
+    conf: list[str | Path] = ["--config-file", lab.cinder_conf]
+    log: list[str | Path] = ["--log-file", lab.log / "cinder-volume.log"]
+    volume = [*shares.mounted(lab), programs / "python", shares.STORAGE / "cinder_volume.py", *conf, *log]
     env = {
         "PATH": f"{shares.programs(lab)}:{CLEAN_ENV['PATH']}",
         "PYTHONPATH": str(shares.driver(lab).parent),
         **LEAN_PYTHON,
     }
     return [
-        Daemon(lab, "cinder-scheduler", scheduler, env=LEAN_PYTHON),
-        Daemon(lab, "cinder-volume", [*shares.mounted(lab), *volume], env=env),
+        Daemon(lab, "cinder-scheduler", [programs / "cinder-scheduler", *conf], env=LEAN_PYTHON),
+        Daemon(lab, "cinder-volume", volume, env=env),
     ]
 
 

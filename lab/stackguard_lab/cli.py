@@ -174,7 +174,7 @@ def boot(lab: Lab) -> None:
     with phase("network"):
         network.control_up(lab)
     control.up(lab)
-    since = cloud.now(lab)
+    since, reports = cloud.now(lab), cloud.volume_reports(lab)
     with phase(f"hosts {' '.join(lab.host_names)}"):
         hosts.make_keys(lab)
         each(lambda number: hosts.boot(lab, number), lab.host_numbers)
@@ -187,12 +187,12 @@ def boot(lab: Lab) -> None:
     if first:
         with phase("zones, flavors, image, network"):
             cloud.make_objects(lab)
-        cloud.wait_volumes(lab, since)
+        cloud.wait_volumes(lab, reports)
         control.verify(lab)
         with phase("snapshot for reset"):
             snapshot.take(lab)
     else:
-        cloud.wait_volumes(lab, since)
+        cloud.wait_volumes(lab, reports)
     control.verify(lab)
 
 

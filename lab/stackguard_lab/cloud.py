@@ -83,18 +83,27 @@ def now(lab: Lab) -> str:
     return control.mysql(lab, "-N", "-e", "SELECT utc_timestamp()").strip()
 
 
-def wait_volumes(lab: Lab, since: str) -> None:
-    """Until each of Cinder's back ends has reported: one that has not started its driver does not."""
+def volume_reports(lab: Lab) -> dict[str, int]:
+    """How often each of Cinder's back ends has reported; one whose driver has not started does not."""
     if not lab.has_cinder:
+        return {}
+    query = "SELECT host, report_count FROM services WHERE `binary`='cinder-volume' AND NOT deleted"
+    lines = control.mysql(lab, "-N", "-e", query, database="cinder").splitlines()
+    return {host: int(count) for host, count in (line.split("\t") for line in lines)}
+
+
+def wait_volumes(lab: Lab, before: dict[str, int]) -> None:
+    """Until each back end has reported once more."""
+    names = [f"controller@{name}" for name in cinder.backends(lab)]
+    if not names:
         return
-    wanted = len(cinder.backends(lab))
-    query = f"SELECT COUNT(*) FROM services WHERE `binary`='cinder-volume' AND NOT deleted AND updated_at >= '{since}'"
 
-    def reported() -> bool:
-        return int(control.mysql(lab, "-N", "-e", query, database="cinder").strip() or 0) >= wanted
+    def all_reported() -> bool:
+        now = volume_reports(lab)
+        return all(now.get(name, 0) > before.get(name, 0) for name in names)
 
-    with phase(f"{wanted} back ends of Cinder"):
-        wait_for("Cinder's back ends", reported, timeout=120, log=lab.log / "cinder-volume.log")
+    with phase(f"{len(names)} back ends of Cinder"):
+        wait_for("Cinder's back ends", all_reported, timeout=120, log=lab.log / "cinder-volume.log")
 
 
 ENABLED = "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND deleted=0 AND disabled=0 AND forced_down=0"

@@ -212,7 +212,7 @@ def _nova_api(lab: Lab) -> Daemon:
 def _cinder_api(lab: Lab) -> list[Daemon]:
     if not lab.has_cinder:
         return []
-    return [_wsgi(lab, "cinder-api", cinder.application(lab), lab.cinder_venv, cinder.api_env(lab))]
+    return [_wsgi(lab, "cinder-api", cinder.APPLICATION, lab.cinder_venv, cinder.api_env(lab))]
 
 
 def mysql(lab: Lab, *args: str, database: str = "", stdin: str | None = None, check: bool = True) -> str:

@@ -65,19 +65,23 @@ def make(lab: Lab) -> None:
         (lab.cinder_dir / "conversion").mkdir(parents=True, exist_ok=True)
     if "nfs" in lab.backends:
         volumes(lab).mkdir(parents=True, exist_ok=True)
-        programs(lab).mkdir(parents=True, exist_ok=True)
-        shutil.copy2(STORAGE / "mount.nfs", programs(lab))
+        _copy(STORAGE / "mount.nfs", programs(lab) / "mount.nfs", 0o755)
         (lab.etc / "cinder" / "nfs_shares").write_text(f"{export_path(lab)}\n")
     if "san" in lab.backends:
         for number in lab.host_numbers:
             exports(lab, number).mkdir(parents=True, exist_ok=True)
         # a copy: a running lab keeps its array's driver, and Python's cache is not written beside the source
-        driver(lab).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(STORAGE / driver(lab).name, driver(lab))
+        _copy(STORAGE / driver(lab).name, driver(lab))
     if lab.options.instances == "shared":
         instances(lab).mkdir(parents=True, exist_ok=True)
     if any(shared_paths(lab, number) for number in lab.host_numbers) and not shim(lab).exists():
         _compile(lab)
+
+
+def _copy(source: Path, target: Path, mode: int = 0o644) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(mode)
 
 
 def _compile(lab: Lab) -> None:
@@ -91,15 +95,12 @@ def prepare(lab: Lab, number: int, upper: Path) -> None:
     """Writes into the upper layer of the host's root what it needs for shares and for the array."""
     paths = shared_paths(lab, number)
     if paths:
-        target = upper / SHIM.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(shim(lab), target)
+        _copy(shim(lab), upper / SHIM.lstrip("/"))
         drop_in = upper / "etc/systemd/system/libvirtd.service.d/lab-shares.conf"
         drop_in.parent.mkdir(parents=True, exist_ok=True)
         drop_in.write_text(f"[Service]\nEnvironment=LD_PRELOAD={SHIM}\nEnvironment=LAB_SHARES={':'.join(paths)}\n")
     if "nfs" in lab.backends:
-        (upper / "usr/sbin").mkdir(parents=True, exist_ok=True)
-        shutil.copy2(STORAGE / "mount.nfs", upper / "usr/sbin")
+        _copy(STORAGE / "mount.nfs", upper / "usr/sbin/mount.nfs", 0o755)
     if "san" in lab.backends:
         name = upper / "etc/iscsi/initiatorname.iscsi"
         name.parent.mkdir(parents=True, exist_ok=True)

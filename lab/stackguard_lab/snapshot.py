@@ -95,13 +95,13 @@ def reset(lab: Lab) -> None:
         together(lambda: _restore_databases(lab), lambda: _restore_disks(lab), lambda: _restore_hosts(lab))
     with phase("services"):
         control.backends_up(lab)
-        since = cloud.now(lab)
+        since, reports = cloud.now(lab), cloud.volume_reports(lab)
         control.start(lab, [name for name in services if name not in ("mariadb", "rabbitmq", "memcached")])
         each(lambda number: hosts.boot(lab, number), lab.host_numbers)
         control.wait_apis(lab)
         cloud.warm_up(lab)
     cloud.wait_computes(lab, since)
-    cloud.wait_volumes(lab, since)
+    cloud.wait_volumes(lab, reports)
     if not cloud.zones_complete(lab):  # a snapshot of an earlier version of the lab may lack its last second
         with phase("zones, flavors, image, network"):
             cloud.make_objects(lab)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import argparse
 import configparser
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -93,9 +97,6 @@ def test_cinder_has_services_that_are_stopped_in_some_group(full: Lab) -> None:
     daemons = control.daemons(full)
     assert set(cinder.SERVICES) <= set(daemons)
     assert set(daemons) <= {name for group in control.STOP_ORDER for name in group}
-    assert daemons["cinder-api"].command[-1] == "cinder.wsgi.api:application"
-    full.options.release = "2025.1"
-    assert control.daemons(full)["cinder-api"].command[-1] == "cinder.wsgi.wsgi:initialize_application()"
 
 
 def test_each_zone_with_hosts_has_a_back_end_in_ceph_and_both_are_one_for_a_volume_type(full: Lab) -> None:
@@ -259,3 +260,106 @@ def test_the_array_belongs_to_a_lab_that_has_one(lab: Lab, capsys: pytest.Captur
     assert not shares.strict(lab).exists()
     with pytest.raises(LabError, match="on or off"):
         cli.do_san(lab, cli.parse(["san", "strict"]))
+
+
+def load(path: str, monkeypatch: pytest.MonkeyPatch, *absent: str) -> ModuleType:
+    """A program of the lab that needs libraries of OpenStack, which stand-ins are here."""
+    for name in absent:
+        monkeypatch.setitem(sys.modules, name, mock.MagicMock())
+    spec = importlib.util.spec_from_file_location(Path(path).stem, config.SOURCE / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class RefusedError(Exception):
+    def __init__(self, data: str) -> None:
+        super().__init__(data)
+
+
+@pytest.fixture
+def array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The array's driver; what it shows to a machine is a plain file instead of a device."""
+    driver = SimpleNamespace(VolumeDriver=type("VolumeDriver", (), {"__init__": lambda *_args, **_more: None}))
+    monkeypatch.setitem(sys.modules, "cinder.volume", SimpleNamespace(driver=driver))
+    interface = SimpleNamespace(volumedriver=lambda made: made)
+    exception = SimpleNamespace(VolumeBackendAPIException=RefusedError)
+    monkeypatch.setitem(sys.modules, "cinder", SimpleNamespace(interface=interface, exception=exception))
+    module = load("storage/labsan.py", monkeypatch, "cinder.image", "oslo_config")
+    monkeypatch.setattr(module.LabSanDriver, "configuration", mock.Mock(lab_san_dir=str(tmp_path)), raising=False)
+    monkeypatch.setattr(module.LabSanDriver, "_show", lambda _self, _volume, node: config.write(node, ""))
+    made = module.LabSanDriver()
+    made.check_for_setup_error()
+    return made
+
+
+def volume(name: str, *hosts: str) -> SimpleNamespace:
+    return SimpleNamespace(name=name, volume_attachment=[SimpleNamespace(attached_host=host) for host in hosts])
+
+
+def connector(host: str) -> dict[str, str]:
+    return {"host": host, "initiator": shares.initiator(1)}
+
+
+def exported(array: Any) -> list[str]:
+    return sorted(str(path.relative_to(array.base / "exports")) for path in array.base.glob("exports/*/*"))
+
+
+def test_the_array_shows_a_volume_to_the_machine_of_the_initiator_until_its_last_attachment(array: Any) -> None:
+    assert array.initialize_connection(volume("v1"), connector("compute1")) == {
+        "driver_volume_type": "local",
+        "data": {"device_path": "/dev/lab-san/v1"},
+    }
+    assert exported(array) == ["compute1/v1"]
+    assert array.terminate_connection(volume("v1", "compute1", "compute1"), connector("compute1")) is True
+    assert exported(array) == ["compute1/v1"]
+    assert array.terminate_connection(volume("v1", "compute1"), connector("compute1")) is False
+    assert exported(array) == []
+    assert json.loads((array.base / "hosts.json").read_text()) == {}
+
+
+def test_under_a_second_name_an_export_is_made_and_never_ends(array: Any) -> None:
+    array.initialize_connection(volume("v1"), connector("compute1"))
+    array.initialize_connection(volume("v2"), connector("rack7"))
+    assert exported(array) == ["compute1/v1", "compute1/v2"]
+    array.terminate_connection(volume("v2", "rack7"), connector("rack7"))
+    assert exported(array) == ["compute1/v1", "compute1/v2"]
+    array.terminate_connection(volume("v1", "compute1"), connector("compute1"))
+    assert exported(array) == ["compute1/v2"]
+
+
+def test_a_strict_array_refuses_a_second_name(array: Any) -> None:
+    (array.base / "strict").touch()
+    array.initialize_connection(volume("v1"), connector("compute1"))
+    array.initialize_connection(volume("v2"), connector("compute1"))
+    with pytest.raises(RefusedError, match="already in use by host compute1, cannot add it to rack7"):
+        array.initialize_connection(volume("v3"), connector("rack7"))
+    assert exported(array) == ["compute1/v1", "compute1/v2"]
+
+
+@pytest.mark.parametrize(
+    ("boots", "volumes", "devices"),
+    [
+        (None, [], None),
+        ("ceph", ["r"], [("volume", "r", 0)]),
+        ("ceph", ["r", "d"], [("volume", "r", 0), ("volume", "d", None)]),
+        (None, ["d"], [("image", "image", 0), ("volume", "d", None)]),
+    ],
+)
+def test_what_nova_makes_a_guests_disks_of(
+    boots: str | None,
+    volumes: list[str],
+    devices: list[tuple[str, str, int | None]] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guests = load("scripts/guests.py", monkeypatch, "openstack")
+    args = SimpleNamespace(volume=boots, delete_on_termination=False)
+    body = guests.block_devices(args, volumes, "image")
+    if devices is None:
+        assert body == {}
+        return
+    made = body["block_device_mapping_v2"]
+    assert [(entry["source_type"], entry["uuid"], entry["boot_index"]) for entry in made] == devices
+    assert [entry["delete_on_termination"] for entry in made] == [entry["source_type"] == "image" for entry in made]

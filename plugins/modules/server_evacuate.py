@@ -356,7 +356,9 @@ report_file:
   sample: /home/operator/stackguard-reports/report.json
 placements:
   description: Destination of each server, and the reason for this destination. The keys are the uuids of the servers.
-    If a server has no destination, its entry contains the reasons why no host can be the destination.
+    If a server has no destination, its entry contains the reasons why no host can be the destination. C(disks) has
+    each disk of the server, with its place, who has it open, the fences that cover it, and what a failed start and an
+    evacuation do to it.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:

@@ -219,7 +219,8 @@ def _environment(lab: parts.Shape) -> str:
     kolla = [f"{lab.engine} containers"] if lab.deploy != "packages" else []
     many = [f"{count} {what}" for what in ("pools", "clusters", "cells") if (count := getattr(lab, what)) > 1]
     setup = [f"set up with {lab.ovn}"] if lab.ovn != "usual" else []
-    return ", ".join([lab.release, *kolla, NETWORKS[lab.l2], *setup, *many])
+    cinder = [f"Cinder with {lab.cinder}"] if lab.cinder else []
+    return ", ".join([lab.release, *kolla, NETWORKS[lab.l2], *setup, *cinder, *many])
 
 
 def upgrades() -> str:

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from labkit.deadhost import clean, whole
 from labkit.fixtures import chassis, guests, lab, playbooks, probe
 from labkit.matrix import pytest_collection_modifyitems, pytest_runtest_setup
+from labkit.volumes import readable, volumes
 
 __all__ = [
     "chassis",
@@ -24,5 +25,7 @@ __all__ = [
     "probe",
     "pytest_collection_modifyitems",
     "pytest_runtest_setup",
+    "readable",
+    "volumes",
     "whole",
 ]

@@ -124,6 +124,7 @@ KOLLA_MODULE_TEXT = (
 )
 ARRIVED = "tests/integration/test_arrived.py"
 VOLUMES_AUDIT = "tests/integration/test_volumes_audit.py"
+VOLUMES_RENAME = "tests/integration/test_volumes_rename.py"
 
 
 def _rename_of(release):
@@ -206,6 +207,19 @@ PARTS = {
         "doctor and audit of servers on volumes: rights of the Ceph user, watchers",
         (VOLUMES_AUDIT,),
         Shape(cinder="ceph"),
+    ),
+    "volumes-rename": MatrixPart(
+        "a rename under servers on volumes of each back end, and what people do with the volumes afterwards",
+        (VOLUMES_RENAME,),
+        Shape(cinder="ceph,nfs,san"),
+    ),
+    "volumes-evacuation": MatrixPart(
+        "evacuations of servers on volumes: two writers, fences, failed spawns, every back end",
+        lab=Shape(cinder="ceph,nfs,san"),
+    ),
+    "volumes-killed": MatrixPart(
+        "evacuations of servers on volumes of every back end, killed at random",
+        lab=Shape(cinder="ceph,nfs,san"),
     ),
     "rename-ovn": MatrixPart(
         "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
@@ -303,6 +317,7 @@ OF_FILES = {
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
     "tests/integration/test_volumes_audit": "volumes-audit",
+    "tests/integration/test_volumes_rename": "volumes-rename",
     "tests/integration/test_zone": "zones",
 }
 

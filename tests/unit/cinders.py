@@ -32,4 +32,5 @@ UP = (service(),)
 
 def cinder(*volumes, whole=True, services=UP, **changes):
     """Return what one reading of Cinder found."""
-    return facts.BlockStorage(whole, list(volumes), None if services is None else list(services), **changes)
+    known = {"computes": [f"compute{number}" for number in range(1, 4)], **changes}
+    return facts.BlockStorage(whole, list(volumes), None if services is None else list(services), **known)

@@ -38,10 +38,17 @@ class Nova:
         #: Whose evacuation records were asked for; None: a list of them. ``unlisted``: the list lacks these.
         self.listed_records, self.unlisted = [], ()
         self.network = types.SimpleNamespace(request=self.list_ports)
+        self.service_catalog, self.cinder = [{"type": "compute"}], None
         self.compute = types.SimpleNamespace(
             request=self.request,
             get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=max_microversion),
         )
+
+    def with_cinder(self, cinder):
+        """Let there be a Cinder."""
+        self.service_catalog.append({"type": "volumev3"})
+        self.cinder, self.block_storage = cinder, types.SimpleNamespace(request=cinder.request)
+        return cinder
 
     def list_ports(self, path, method, params=None, **_given):
         assert (path, method) == ("/ports", "GET")
@@ -86,6 +93,9 @@ class Nova:
         if self.mute:
             self.mute -= 1
             return Answer(503, {"error": {"message": "no answer"}})
+        if path == "/os-services":
+            hosts = sorted({server["host"] for server in self.servers.values()} | {self.source})
+            return Answer(200, {"services": [{"id": host, "host": host, "binary": "nova-compute"} for host in hosts]})
         if path == "/servers/detail":
             # A list since some time has nobody who has not changed: here, who was never asked for.
             rows = [

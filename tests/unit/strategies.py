@@ -11,6 +11,7 @@ import functools
 
 from hypothesis import strategies as st
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import STYLES, healthy
@@ -68,7 +69,8 @@ def fleet(style="short", hosts=3, guests=2, cells=1, release=34, l2_agents=True)
         hypervisor_hostname="renamed1.dc1.test" if style == "mixed" else None,
         has_neutron_db=True,
     )
-    return Fleet(healthy(hosts, guests, cells, style, release, l2_agents, new), style, cells, request)
+    cloud = healthy(hosts, guests, cells, style, release, l2_agents, new)
+    return Fleet(cloud.cloud(block_storage=facts.BlockStorage(False, [], [])), style, cells, request)
 
 
 def fleets(min_hosts=2, min_guests=1, l2_agents=None, releases=(27, 28, 29, 30, 31, 32, 33, 34)):

@@ -40,6 +40,7 @@ from ..engine import lifecycle, needs, waiting_requests
 from ..engine.approval import REQUEST, SHA256
 from ..engine.lifecycle import OpenJournal, Refused, Stopped
 from ..hazards import clients, storage
+from ..hazards.disks import plain as plain_disks
 from ..model import (
     fence_proof,
     findings,
@@ -234,6 +235,8 @@ class Evacuation(GuardedEvacuation):
         decision = self._preflight(bundle, about, request)
         self.scratch.before = records.plain_checked(decision.checked)
         self.scratch.placements = planner.explained(decision.assignments, decision.destinations)
+        for uuid, disks in decision.disks.items():
+            self.scratch.placements.setdefault(uuid, {})["disks"] = plain_disks(disks)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
             told = terminal.findings_text(decision.checked, self.run.overrides)
@@ -259,7 +262,7 @@ class Evacuation(GuardedEvacuation):
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
-        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses)
+        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses, decision.disks)
         self.run.say(terminal.plan_text(plan, values=not self.run.diff))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))

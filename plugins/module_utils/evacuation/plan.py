@@ -10,6 +10,7 @@ import typing as t
 
 from ..capacity.planner import Assignments, waves
 from ..hazards.clients import Known
+from ..hazards.disks import Disk, Effect, Kind
 from ..model.plan import CONTROLLER, Change, Plan, Step
 from ..model.requests import EvacuationRequest
 from ..model.wording import count
@@ -24,11 +25,12 @@ def plan(
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
     refused: t.Mapping[str, t.Mapping[str, Known]],
+    disks: t.Optional[t.Mapping[str, t.Sequence[Disk]]] = None,
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
     ``images``: by server, those to be guarded; ``refused``: Ceph fsid to the addresses that go on its OSD blocklist,
-    and why each.
+    and why each. ``disks``: by server, all of them.
     """
     guarded = sum(len(names) for names in images.values())
     rounds = waves(assignments.assigned)
@@ -77,6 +79,12 @@ def plan(
                     measured=True,
                 )
                 for place in assignments.assigned
+            ]
+            + [
+                _moved(disk, place.name, request.host)
+                for place in assignments.assigned
+                for disk in (disks or {}).get(place.uuid, ())
+                if disk.kind == Kind.VOLUME or disk.evacuation != Effect.NOTHING
             ],
         ),
         Step("unguard", "remove the guard snapshots", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
@@ -84,6 +92,14 @@ def plan(
     ]
     notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)
+
+
+def _moved(disk: Disk, server: str, host: str) -> Change:
+    """Return what an evacuation does to a disk that is no image of its own."""
+    where = f"{disk.kind.value} {disk.name} of {server} ({disk.home or 'place not known'})"
+    if disk.kind == Kind.VOLUME:
+        return Change(where, "connected to", host, "the new host")
+    return Change(where, "content", f"of {host}", disk.evacuation.value)
 
 
 def _remove_chassis(host: str) -> Step:

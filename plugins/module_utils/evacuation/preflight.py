@@ -22,7 +22,7 @@ from ..capacity.measured import (
     destinations,
 )
 from ..capacity.planner import Assignments, Tried, assign
-from ..hazards import clients, fencing, in_flight, memory, storage, unfit
+from ..hazards import clients, disks, fencing, in_flight, memory, storage, unfit
 from ..hazards.clients import EvidenceElsewhere, KnownAddresses
 from ..model import server_state
 from ..model.codes.catalogue import remedy_text
@@ -76,6 +76,8 @@ class EvacuationDecision:
     addresses: t.Optional[fencing.Addresses] = None
     #: Servers that must not be sent now, each with code and reason, whatever becomes of the others.
     barred: t.Mapping[str, t.Tuple[str, str]] = dataclasses.field(default_factory=dict)
+    #: All disks of each server.
+    disks: t.Mapping[str, t.Sequence[disks.Disk]] = dataclasses.field(default_factory=dict)
 
 
 def preflight(
@@ -148,8 +150,25 @@ def preflight(
     ]
     checked = gather(items)
     return EvacuationDecision(
-        checked, assignments, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving)
+        checked,
+        assignments,
+        tuple(leaving),
+        tuple(hosts),
+        refused,
+        barred(checked, overrides, leaving),
+        _disks(bundle, about, leaving, known),
     )
+
+
+def _disks(
+    bundle: Bundle, about: EvacuationFacts, leaving: t.Sequence[Guest], known: KnownAddresses
+) -> t.Dict[str, t.List[disks.Disk]]:
+    servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    return {
+        guest.uuid: disks.of_server(servers[guest.uuid], bundle, about, known.disks)
+        for guest in leaving
+        if guest.uuid in servers
+    }
 
 
 def death(
@@ -382,9 +401,8 @@ def _fence(
 
 def _lock_breaking(bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, kind: t.Optional[str]) -> Items:
     """SG518 for every fence. Of volumes Cinder's own user may be the one that writes, so that it is a warning there."""
-    disks = known.disks
-    with_images = _lockable(disks.images)
-    with_volumes = _lockable(disks.places) - with_images
+    with_images = _lockable(known.disks.images)
+    with_volumes = _lockable(known.disks.places) - with_images
     same = of_addresses(kind)
     yield from fencing.lock_breaking(bundle, with_images, request.host, same=same)
     yield from fencing.lock_breaking(bundle, with_volumes, request.host, WARNING, same)

@@ -14,6 +14,7 @@ import typing as t
 
 from ..capacity.leaving_guests import Guest
 from ..capacity.planner import Assignments
+from ..hazards import volumes
 from ..hazards.in_flight import MASAKARI
 from ..model import server_state
 from ..model.codes.catalogue import remedy_text
@@ -75,6 +76,7 @@ def check(
             yield from _losses(server, guest, about, request, guest.uuid in assigned)
             yield from _unread(server, about)
             yield from _service(server)
+    yield from _volumes(bundle, about, [servers[guest.uuid] for guest in leaving if guest.uuid in servers])
     yield from last_resort(leaving, assignments, request.host)
     yield from automation(bundle, about, request)
 
@@ -170,6 +172,29 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = remedy_text("SG512", "only-avoided-host-left")
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
+
+
+# --- their volumes --------------------------------------------------------------------------------------------
+
+
+def _volumes(bundle: Bundle, about: EvacuationFacts, servers: t.Sequence[ApiServer]) -> Items:
+    """SG405, SG524 to SG526: what Cinder says of the volumes. That it was not asked, or does not say, is undecided."""
+    with_volumes = volumes.servers_with_volumes(servers)
+    yield from volumes.unread(bundle, "SG526", with_volumes)
+    storage = bundle.cloud.block_storage if bundle.cloud else None
+    if storage is None or storage.volumes is None:
+        return
+    yield from volumes.not_ready(storage, with_volumes)
+    yield from volumes.left(storage, with_volumes)
+    yield from volumes.after_failed_spawn(storage, with_volumes)
+    zones = {item.availability_zone for item in about.aggregates or [] if item.availability_zone}
+    for server in with_volumes:
+        where = {uuid: storage.by_id[uuid].zone for uuid in server.volumes if uuid in storage.by_id}
+        apart = {uuid: zone for uuid, zone in where.items() if zone in zones and zone != server.availability_zone}
+        if apart:
+            evidence = {"zone of its host": server.availability_zone, "volumes": apart}
+            subject = Subject("instance", server.id, server.name, server.host)
+            yield finding("SG405", subject, evidence, remedy_text("SG405", "volume-in-another-zone"))
 
 
 # --- who else -------------------------------------------------------------------------------------------------

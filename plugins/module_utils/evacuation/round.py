@@ -20,7 +20,7 @@ from ..capacity.leaving_guests import SMALL_PAGE, of_flavor
 from ..capacity.measured import RUNNING as ALIVE
 from ..capacity.measured import IncomingServer, by_nova_name
 from ..capacity.planner import Assignment, Tried
-from ..hazards import clients, storage
+from ..hazards import clients, storage, volumes
 from ..model.codes.catalogue import remedy_text
 from ..model.errors import ApiError
 from ..model.facts import (
@@ -46,6 +46,7 @@ from ..model.lookups import EVACUATION, gather, same_name
 from ..model.requests import EvacuationRequest
 from ..records import evidence
 from ..systems.api import (
+    block_storage,
     cloud_facts,
     evacuation_facts,
     http,
@@ -350,6 +351,8 @@ def _judged(
     # The words of the first look say more than a code.
     barred = {**lasting, **barred}
     found += [item for items in by_server.values() for item in items if item not in found]
+    # A spawn that failed has left their volumes connected to its host: told at the end, and before the next try.
+    found += [item for item in decision.checked.findings if item.code == "SG524" and item.object.id in known]
     # Whoever has neither an assignment nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
     left = dict.fromkeys(uuids, everybody or "the run found no destination for the server in this round")
@@ -500,6 +503,7 @@ def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrive
     arrived: t.List[Arrived] = []
     problems: t.List[Finding] = []
     unchecked: t.List[Unchecked] = []
+    bundle = _with_volumes(given.connection, bundle, [server for _entry, server in away if server is not None])
     for entry, server in away:
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             arrived.append(Arrived(entry.uuid, entry.name, None, None, GONE))
@@ -513,6 +517,14 @@ def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrive
         arrived.append(Arrived(entry.uuid, entry.name, host, status, WRONG if wrong else VERIFIED))
     problems += _ports(given.connection, given.request.host, [entry.uuid for entry, _server in away])
     return arrived, Checked(tuple(problems), tuple(unchecked))
+
+
+def _with_volumes(connection: t.Any, bundle: Bundle, servers: t.Sequence[ApiServer]) -> Bundle:
+    """Return the evidence with what Cinder says of the volumes of servers that have left: the last word on them."""
+    if bundle.cloud is None or not any(server.volumes for server in servers):
+        return bundle
+    now = block_storage.read_block_storage(connection, servers, http.list_catalog(connection), False)
+    return dataclasses.replace(bundle, cloud=dataclasses.replace(bundle.cloud, block_storage=now))
 
 
 def _passed(item: Finding, overrides: t.Sequence[Override]) -> bool:
@@ -544,6 +556,9 @@ def _verified(bundle: Bundle, entry: PlannedServer, server: ApiServer, given: Pa
     )
     since = given.request.fence.at if isinstance(given.request.fence, FenceProof) else None
     items = gather(storage.landed(bundle, before, str(server.host), server.status == "ACTIVE", since))
+    cinder = bundle.cloud.block_storage if bundle.cloud else None
+    if before.volumes and cinder is not None:
+        items += gather(volumes.landed(cinder, server, before.volumes))
     found = (
         _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
     )

@@ -268,10 +268,12 @@ def who_has_volume(image: str, state: str = "volume-open-at-evacuation") -> str:
 
 
 def not_in_ceph(bundle: Bundle, servers: t.Container[str]) -> t.Set[str]:
-    """Return the volumes that libvirt shows as a disk of one of these servers, and not as one in Ceph."""
+    """Return the volumes that are not in Ceph, by Cinder, or as a disk of one of these servers by libvirt."""
+    storage = bundle.cloud.block_storage if bundle.cloud else None
+    by_cinder = {volume.id for volume in (storage.volumes if storage else None) or [] if volume.in_ceph is False}
     domains = (domain for facts in bundle.hosts.values() for domain in facts.domains or [])
     shown = (disk for domain in domains if domain.uuid in servers for disk in domain.disks)
-    return {str(disk.serial) for disk in shown if is_outside(disk)}
+    return by_cinder | {str(disk.serial) for disk in shown if is_outside(disk)}
 
 
 def is_outside(disk: DomainDisk) -> bool:

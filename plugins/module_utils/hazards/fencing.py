@@ -282,7 +282,9 @@ def uncovered(
             found[guest.uuid] = "the list of the server's disks was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
-            if not entries and name in own_volumes and known.disks.unread:
+            if not entries and name in own_volumes and name.partition(" ")[2] in known.disks.elsewhere:
+                reason = "the volume is not in Ceph, and a blocklist of Ceph covers nothing else"
+            elif not entries and name in own_volumes and known.disks.unread:
                 reason = f"{reason}, and did not read: {'; '.join(known.disks.unread)}"
             if reason is not None:
                 found.setdefault(guest.uuid, f"{name}: {reason}")

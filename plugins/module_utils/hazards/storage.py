@@ -16,6 +16,7 @@ import typing as t
 from ..capacity.leaving_guests import Guest, images_of
 from ..capacity.measured import RUNNING, by_nova_name
 from ..model import fence_proof
+from ..model.block_storage import ATTACHED
 from ..model.codes.catalogue import remedy_text
 from ..model.commands import typed
 from ..model.facts import (
@@ -332,14 +333,29 @@ def writers(
 
 
 def _shared_volumes(bundle: Bundle, known: KnownAddresses) -> t.Dict[str, t.Set[str]]:
-    """Return the images of multi-attached volumes, to the hosts of all their servers: these may have them open."""
+    """Return the images of multi-attached volumes, to the hosts of all their servers: these may have them open.
+
+    Servers of other hosts were not listed: that they have the volume is Cinder's word, where they are Nova's.
+    """
     mine = {volume for names in known.disks.volumes.values() for volume in names}
     found: t.Dict[str, t.Set[str]] = {}
     for server in (bundle.cloud.servers if bundle.cloud else None) or []:
         for volume in server.volumes:
             if volume in mine and server.host is not None:
-                found.setdefault(f"volume-{volume}", set()).add(server.host)
+                found.setdefault(f"{clients.VOLUME}{volume}", set()).add(server.host)
+    for volume in mine:
+        found.setdefault(f"{clients.VOLUME}{volume}", set()).update(sharing_hosts(bundle, volume))
     return found
+
+
+def sharing_hosts(bundle: Bundle, volume: str) -> t.Set[str]:
+    """Return the hosts of servers that were not listed and have a multi-attached volume connected, by Cinder."""
+    storage = bundle.cloud.block_storage if bundle.cloud else None
+    known = storage.by_id.get(volume) if storage else None
+    if storage is None or known is None or not known.multiattach:
+        return set()
+    hosts = (storage.sharers.get(row.server or "") for row in known.attachments if row.status == ATTACHED)
+    return {host for host in hosts if host is not None}
 
 
 def _servers_of_volumes(bundle: Bundle) -> t.Dict[str, t.Set[str]]:
@@ -709,6 +725,7 @@ def _landed_volume(
     others = [address for address in addresses if address not in here or not running]
     # Another server of this evacuation has it as well: on the host on which libvirt shows that server with the volume.
     hosts = {host for host, uuid in _domains_with(bundle, source, before.uuid) if uuid in sharers} if sharers else set()
+    hosts |= sharing_hosts(bundle, entry.image.name.removeprefix(clients.VOLUME))
     strange = [address for address in others if owner(bundle, address) not in hosts]
     if strange and facts.addresses is None and running:
         evidence = {"not read": f"addresses of {subject.host}", "image": source, "watchers": addresses}

@@ -10,19 +10,17 @@ more is a host's name before its rename; one that is another compute host's is a
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ..model.block_storage import ATTACHED, IN_USE, RESERVED, BlockStorage, Volume, VolumeAttachment
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiServer, Bundle
 from ..model.findings import BLOCKER, INFO, WARNING, Finding, Subject, Unchecked, finding
-from ..model.lookups import COMPUTE, Index, Item, Items, in_progress, same_name
+from ..model.lookups import Index, Item, Items, in_progress, same_name
 
 #: Attachments that one finding names, and servers that an undecided code names.
 SHOWN = 10
-#: Statuses of a volume that a server has, and that a move may find: in-use, and what a failed move left.
-MOVABLE = (IN_USE,)
-_SHELVED = "SHELVED_OFFLOADED"
 
 
 def servers_with_volumes(servers: t.Iterable[ApiServer]) -> t.List[ApiServer]:
@@ -32,7 +30,11 @@ def servers_with_volumes(servers: t.Iterable[ApiServer]) -> t.List[ApiServer]:
 
 def unread(bundle: Bundle, code: str, servers: t.Iterable[ApiServer]) -> t.Iterator[Unchecked]:
     """Yield the code, undecided, for servers with volumes of which Cinder was not read, with the reason."""
-    storage = bundle.cloud.block_storage if bundle.cloud else None
+    yield from unread_of(bundle.cloud.block_storage if bundle.cloud else None, code, servers)
+
+
+def unread_of(storage: t.Optional[BlockStorage], code: str, servers: t.Iterable[ApiServer]) -> t.Iterator[Unchecked]:
+    """Yield the code, undecided, for servers with volumes that are not in what was read of Cinder."""
     lacking: t.Dict[str, t.List[str]] = {}
     for server in servers:
         for volume in server.volumes:
@@ -61,28 +63,45 @@ def check(index: Index) -> Items:
     if storage is None or storage.volumes is None:
         yield from unread(index.bundle, "SG524", servers)
         return
-    hosts = None if cloud.services is None else {entry.host for entry in cloud.services if entry.binary == COMPUTE}
     yield from unread(index.bundle, "SG524", servers)
-    if hosts is None or not index.migrations_read:
-        yield Unchecked("SG524", "volumes", "the compute services or the migrations were not read")
+    if not index.migrations_read:
+        yield Unchecked("SG524", "volumes", "the migrations were not read")
     else:
         moving = {uuid for uuid, rows in index.migrations_by_instance.items() if any(in_progress(row) for row in rows)}
         quiet = [server for server in servers if server.task_state is None and server.id not in moving]
-        yield from misplaced(storage, quiet, hosts)
+        yield from misplaced(storage, quiet)
     yield from not_ready(storage, servers, WARNING)
     yield from left(storage, cloud.servers)
 
 
-def misplaced(storage: BlockStorage, servers: t.Iterable[ApiServer], hosts: t.Collection[str]) -> Items:
-    """SG308, SG524: attachments under a name that is not the server's host. ``hosts``: of all compute services."""
+def misplaced(storage: BlockStorage, servers: t.Iterable[ApiServer]) -> Items:
+    """SG308, SG524: attachments under a name that is not the server's host."""
     volumes = storage.by_id
+    if storage.computes is None:
+        yield from (Unchecked("SG524", server.id, storage.why_unread("computes")) for server in servers)
+        return
+    hosts = storage.computes
     for server in servers:
         for uuid in server.volumes if server.host else ():
             volume = volumes.get(uuid)
-            for row in volume.rows_of(server.id) if volume else ():
-                if volume is not None and row.host is not None and not same_name(row.host, server.host):
+            for row in _wrong(volume, server) if volume else ():
+                if volume is not None:
                     known = any(same_name(row.host, host) for host in hosts)
                     yield _elsewhere(server, volume, row) if known else _stale(server, volume, row)
+
+
+def _wrong(volume: Volume, server: ApiServer) -> t.List[VolumeAttachment]:
+    """Return the connections to another host, where there is none to the server's: with one, they are left over."""
+    rows = [row for row in volume.rows_of(server.id) if row.host is not None]
+    return [] if any(same_name(row.host, server.host) for row in rows) else rows
+
+
+def after_failed_spawn(storage: BlockStorage, servers: t.Sequence[ApiServer]) -> Items:
+    """SG524 of the servers of a dead host: an evacuation that failed has connected their volumes to its destination."""
+    for item in misplaced(storage, servers):
+        if isinstance(item, Finding) and item.code == "SG524":
+            words = {"server": item.object.id, "volume": item.evidence["volume"], "host": item.object.host}
+            yield dataclasses.replace(item, remedy=remedy_text("SG524", "failed-spawn", **words))
 
 
 def _evidence(server: ApiServer, volume: Volume, row: VolumeAttachment) -> t.Dict[str, t.Any]:
@@ -92,6 +111,7 @@ def _evidence(server: ApiServer, volume: Volume, row: VolumeAttachment) -> t.Dic
         "connected to": row.host,
         "host of the server": server.host,
         "kind of connection": volume.kind or "not known",
+        "serves every host": volume.exported_by_name is False,
     }
 
 
@@ -164,7 +184,7 @@ def not_ready(storage: BlockStorage, servers: t.Iterable[ApiServer], severity: s
         wanted = [volumes[uuid] for uuid in server.volumes if uuid in volumes]
         subject = Subject("instance", server.id, server.name, server.host)
         for volume in wanted:
-            if volume.status not in MOVABLE and not (server.status == _SHELVED and volume.status == RESERVED):
+            if not is_movable(volume, server.id):
                 evidence = {"volume": volume.id, "status": volume.status}
                 remedy = remedy_text("SG526", "status", volume=volume.id, status=volume.status)
                 yield finding("SG526", subject, evidence, remedy, severity)
@@ -178,9 +198,51 @@ def not_ready(storage: BlockStorage, servers: t.Iterable[ApiServer], severity: s
                 yield finding("SG526", subject, evidence, remedy, severity)
 
 
+def is_movable(volume: Volume, server: str) -> bool:
+    """Return True if Cinder makes another attachment of a server's volume (cinder/volume/api.py, _attachment_reserve).
+
+    A killed move, and a server that is shelved, leave it reserved for the server.
+    """
+    return volume.status == IN_USE or (volume.status == RESERVED and bool(volume.rows_of(server)))
+
+
 def _service_of(volume: Volume) -> t.Optional[str]:
     """Return the service that manages a volume: its back end without the pool. One in a cluster has another name."""
     return volume.backend.partition("#")[0] if volume.backend else None
+
+
+# --- after a move ---------------------------------------------------------------------------------------------
+
+
+def landed(storage: BlockStorage, server: ApiServer, wanted: t.Iterable[str], severity: str = BLOCKER) -> Items:
+    """SG524 to SG526: each volume is connected to the server's host, to no other, once, and is in-use.
+
+    ``wanted``: the volumes that it had before; its owner may have detached one since.
+    """
+    volumes = storage.by_id
+    subject = Subject("instance", server.id, server.name, server.host)
+    for uuid in sorted(set(wanted) & set(server.volumes)):
+        volume = volumes.get(uuid)
+        if volume is None:
+            yield Unchecked("SG524", server.id, f"volume {uuid}: {storage.why_unread(uuid)}")
+            continue
+        rows = volume.rows_of(server.id)
+        wrong = _wrong(volume, server)
+        if any(row.status == ATTACHED and row.host is None for row in rows):
+            yield Unchecked("SG524", server.id, f"volume {uuid}: {storage.why_unread('hosts')}")
+        elif not any(row.status == ATTACHED for row in rows):
+            evidence = {"volume": uuid, "status of the volume": volume.status, "attachments": [*map(_shown, rows)]}
+            words = {"server": server.id, "volume": uuid, "host": server.host}
+            yield finding("SG524", subject, evidence, remedy_text("SG524", "unconnected", **words), severity)
+        for row in wrong:
+            yield dataclasses.replace(_elsewhere(server, volume, row), severity=severity)
+        if len(rows) > 1 and not wrong:
+            others = any(row.host is not None and not same_name(row.host, server.host) for row in rows)
+            for item in left(BlockStorage(False, [volume], []), [server]):
+                yield dataclasses.replace(item, severity=severity) if others and isinstance(item, Finding) else item
+        if volume.status != IN_USE:
+            remedy = remedy_text("SG526", "status", volume=uuid, status=volume.status)
+            yield finding("SG526", subject, {"volume": uuid, "status": volume.status}, remedy, severity)
 
 
 # --- the host of an operation ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ Cinder does not know, or does not show, has an :class:`Unread` entry C(volume UU
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from .host_facts import Unread
@@ -93,7 +94,8 @@ class BlockStorage:
     """What one reading of Cinder found. ``whole``: whether all volumes of the cloud were listed, or those of servers.
 
     ``sharers``: Nova's host of each server that has one of these volumes and was not listed itself; None: it is gone,
-    or on no host. ``strays``: attachments of servers, of volumes that were not asked for.
+    or on no host. ``computes``: Nova's names of all compute hosts, whatever the rest was narrowed to. ``strays``:
+    attachments of servers, of volumes that were not asked for.
     """
 
     whole: bool
@@ -101,14 +103,16 @@ class BlockStorage:
     services: t.Optional[t.List[VolumeService]]
     sharers: t.Dict[str, t.Optional[str]] = dataclasses.field(default_factory=dict)
     strays: t.List[VolumeAttachment] = dataclasses.field(default_factory=list)
+    computes: t.Optional[t.List[str]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 
-    @property
+    @functools.cached_property
     def by_id(self) -> t.Dict[str, Volume]:
         """Return the volumes by uuid."""
         return {volume.id: volume for volume in self.volumes or []}
 
-    def why_unread(self, volume: str) -> str:
-        """Say why a volume that is not here was not read."""
+    def why_unread(self, part: str) -> str:
+        """Say why a volume, by its uuid, or another part of what Cinder says was not read."""
         reasons = {entry.part: entry.reason for entry in self.unread}
-        return reasons.get(f"volume {volume}") or reasons.get("volumes") or "Cinder was not asked for this volume"
+        known = (reasons.get(word) for word in (f"volume {part}", part, "volumes", "attachments"))
+        return next((reason for reason in known if reason), "Cinder was not asked for it")

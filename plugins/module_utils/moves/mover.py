@@ -18,6 +18,7 @@ import typing as t
 from ..capacity.measured import by_nova_name
 from ..capacity.placement import COLD, LIVE
 from ..capacity.planner import Assignment
+from ..engine.moved_volumes import check_moved
 from ..engine.runner import Done, StepError
 from ..engine.systems import Memory, Params, Systems, as_step_error
 from ..hazards import power_state
@@ -26,6 +27,7 @@ from ..model.codes.catalogue import remedy_text
 from ..model.errors import ApiError
 from ..model.facts import ApiServer, Bundle
 from ..model.findings import (
+    INFO,
     Checked,
     Finding,
     Override,
@@ -289,6 +291,10 @@ class Mover:
         self.judged = self.proven | set(reached.unknown) if context.able else None
         self.active: t.List[MoveInTransit] = []
         self.moved: t.Dict[str, str] = {}
+        #: Those that have moved, as Nova showed them then.
+        self.arrived: t.List[ApiServer] = []
+        #: Name of a server that has moved to the codes of what is wrong with its volumes.
+        self.wrong: t.Dict[str, t.Set[str]] = {}
         self.gone: t.List[str] = []
         #: Those that are not sent in this round: one is in ERROR, or their source has not tried the destination yet.
         self.postponed: t.List[MoveInTransit] = []
@@ -478,6 +484,7 @@ class Mover:
                 said = instance_actions.why(self.systems.cloud, server)
             return self._fail(guest, f"the server is on {host} but in ERROR: {said}")
         self.moved[guest.uuid] = host
+        self.arrived.append(server_records.server_of(server))
         seconds = int(self.systems.monotonic() - guest.started)
         self.systems.remark(f"{number} {guest.name}: {server['status']} on {host} ({seconds} s)")
         return True
@@ -708,10 +715,21 @@ class MoveServers:
             raise AgainError(
                 f"the run still has to move {count(len(waiting), 'server')}, so the run measures the hosts again"
             )
+        self._volumes(mover)
         # One that has left and is there again is no more expected than a stranger.
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
         return self._told(mover, len(waiting))
+
+    def _volumes(self, mover: Mover) -> None:
+        """Look whether the volumes of those that have moved are connected where they are, and nowhere else."""
+        found = check_moved(self.systems, mover.arrived)
+        self.context.outcome.findings += found.findings
+        self.context.outcome.unchecked = [*self.context.outcome.unchecked, *found.unchecked]
+        for item in found.findings:
+            if item.severity != INFO:
+                mover.wrong.setdefault(str(item.object.name), set()).add(item.code)
+                self.systems.remark(f"{item.object.name}: {item.code} {item.slug}. {item.remedy}")
 
     def _late(self, params: Params, known: t.Container[str]) -> t.Dict[str, Json]:
         """Return who came to the host after the plan and left it cold, unconfirmed: an earlier run was cut there."""
@@ -912,6 +930,15 @@ class MoveServers:
             others = f". The run did not try to move {count(waiting, 'other server')}" if waiting else ""
             raise StayError(
                 f"{count(len(mover.moved), 'server')} moved{gone}, {len(mover.stayed)} not: {names}{others}",
+                checked=self.context.outcome.checked,
+                problem="moved",
+            )
+        # A rename by drain takes its servers back anyway, and makes each record anew.
+        if mover.wrong and not self.context.request.within:
+            names = "; ".join(f"{name}: {', '.join(sorted(codes))}" for name, codes in sorted(mover.wrong.items()))
+            raise StayError(
+                f"{count(len(mover.moved), 'server')} moved{gone}, but Cinder does not have all their volumes "
+                f"connected to their new hosts, and only there: {names}",
                 checked=self.context.outcome.checked,
                 problem="moved",
             )

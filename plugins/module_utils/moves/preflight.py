@@ -43,6 +43,7 @@ from ..hazards import (
     memory,
     power_state,
     unfit,
+    volume_moves,
     zones,
 )
 from ..model import server_state
@@ -363,6 +364,9 @@ def _of_servers(
     yield from in_flight.moves_of(
         evidence.bundle, {server.id for server in waiting}, lambda row: _way_out(row, request)
     )
+    quiet = [server for server in waiting if server.task_state is None]
+    cloud = evidence.bundle.cloud
+    yield from volume_moves.before(cloud.block_storage if cloud else None, quiet)
 
 
 def _way_out(row: MigrationRow, request: MigrationRequest) -> str:

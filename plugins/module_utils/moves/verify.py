@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING, by_nova_name
+from ..hazards import volume_moves
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiServer, Bundle
 from ..model.findings import (
@@ -84,14 +85,15 @@ def examine(
             if name not in runs and server.id in (facts.qemu_processes or {})
         }
     )
+    every = list(every)
     needed = sorted({*where, *((server.host,) if server.host else ())})
     unread = tuple(name for name in needed if name not in hosts or hosts[name].domains is None)
     known = {*every, *bundle.unreachable}
     silent = tuple(sorted(name for name in known if name not in hosts or hosts[name].domains is None))
-    return FailedServer(server, runs, unread, _against(bundle, server, was), silent)
+    return FailedServer(server, runs, unread, _against(bundle, server, was, every), silent)
 
 
-def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optional[str]:
+def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str], hosts: t.Sequence[str]) -> t.Optional[str]:
     if server.task_state is not None:
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
@@ -100,7 +102,10 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     if not index.migrations_read:
         return "the migrations were not read, so the server may be migrating"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
-    return f"a migration of the server has the status {moving[0]}" if moving else None
+    if moving:
+        return f"a migration of the server has the status {moving[0]}"
+    # With Ceph and files the guest has its disk wherever Cinder thinks that it is.
+    return volume_moves.elsewhere(bundle.cloud.block_storage if bundle.cloud else None, server, hosts)
 
 
 def told(state: FailedServer) -> Finding:

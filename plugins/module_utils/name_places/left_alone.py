@@ -13,17 +13,18 @@ class LeftAlone(NamePlace):
     """Records of what was, and what is not this collection's to write."""
 
     text = Text(
-        "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
-        "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
-        "before a rename, the run looks for services that depend on the host's name (SG313), and reads the "
-        "certificates on the host (SG314). The run does not look for the old name in `instance_faults`, "
-        "`instance_actions_events`, `task_log`, `request_specs`, connectors, DNS, `known_hosts`, monitoring, or "
-        "`/etc/hosts` of other hosts",
+        "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, `attached_host` and "
+        "connectors of Cinder's volume attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` "
+        "of other hosts",
+        "before a rename, the run looks for services that depend on the host's name (SG313), reads the certificates on "
+        "the host (SG314), and counts the volumes, naming those whose back end may know hosts by name (SG308). The run "
+        "does not look for the old name in `instance_faults`, `instance_actions_events`, `task_log`, `request_specs`, "
+        "DNS, `known_hosts`, monitoring, or `/etc/hosts` of other hosts",
         "the run changes none of these places",
         "nothing to undo",
-        "all of these places keep the old name",
+        "all of these places keep the old name. A move, or a new attachment, writes `attached_host` anew",
     )
-    codes = ("SG313", "SG314")
+    codes = ("SG308", "SG313", "SG314")
 
 
 PLACE = LeftAlone()

@@ -348,7 +348,7 @@ class HostReturn(Operation):
         shown = terminal.findings_text(checked, overrides)
         waits = [item for item in standing if item.code in checks.WAITING]
         dead = [item for item in standing if checks.about_disks(item)]
-        left = [item for item in standing if item.code == checks.LEFT]
+        left = [item for item in standing if item.code in (checks.LEFT, "SG524")]
         refused = [item for item in standing if item not in [*waits, *dead, *left]]
         if refused:
             self._refuse(len(refused), shown)

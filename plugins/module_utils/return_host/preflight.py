@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
-from ..hazards import clients, forecast, identity, in_flight, left_directories, storage
+from ..hazards import clients, forecast, identity, in_flight, left_directories, storage, volumes
 from ..model import addresses, blocklists
 from ..model.codes.catalogue import remedy_text
 from ..model.deployment_facts import ServiceProcess
@@ -225,6 +225,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, request),
         *_left(index, facts, left),
+        *_volumes(index, request),
     ]
     return ReturnDecision(gather(items), clearing)
 
@@ -238,6 +239,24 @@ def _left(index: Index, facts: HostFacts, left: t.Optional[t.Sequence[left_direc
         if isinstance(item, Unchecked):
             evidence = {"not read": item.reason}
             yield finding(LEFT, host_subject(facts), evidence, remedy_text(LEFT, "unread"), BLOCKER)
+
+
+def _volumes(index: Index, request: ReturnRequest) -> Items:
+    """SG524: Cinder has a volume of a server of this host connected to another one; unread, that is undecided.
+
+    A back end that serves every host lets the server start. Another one does not: such a host is not clear.
+    """
+    cloud = index.bundle.cloud
+    servers = [one for one in (cloud.servers if cloud else None) or [] if same_name(one.host, request.host)]
+    with_volumes = volumes.servers_with_volumes(servers)
+    yield from volumes.unread(index.bundle, "SG524", with_volumes)
+    storage = cloud.block_storage if cloud else None
+    if storage is None or storage.volumes is None:
+        return
+    for item in volumes.misplaced(storage, with_volumes):
+        if isinstance(item, Finding) and item.code == "SG524":
+            harmless = item.evidence["serves every host"]
+            yield item if harmless else dataclasses.replace(item, severity=BLOCKER)
 
 
 def _undecided(
@@ -740,7 +759,11 @@ def _twice(
             continue
         hosts = sorted(name for name, other in bundle.hosts.items() if other is not facts and _runs(other, domain.uuid))
         looks = {source: _look(source, domain, place, views) for source in _sources(domain)}
-        others = {source: _others_clients(facts, image) for source, (image, _why) in looks.items() if image is not None}
+        others = {
+            source: _others_clients(bundle, facts, image)
+            for source, (image, _why) in looks.items()
+            if image is not None
+        }
         others = {source: found for source, found in others.items() if found}
         own = [source for source in others if _is_own(source, domain)]
         if hosts or others:
@@ -814,13 +837,15 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         unread = [image.name for image in images if image.watchers is None]
         if view is not None and view.rbd.instances and uuid not in view.rbd.instances:
             unread.append(f"{uuid}_disk")
-        others = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
+        others = {
+            image.name: found for image in images for found in [_others_clients(index.bundle, facts, image)] if found
+        }
         volumes = _volumes_of(index, uuid)
         found = {volume: _volume(f"{clients.VOLUME}{volume}", None, views) for volume in volumes}
         shared = {
             f"{clients.VOLUME}{volume}": watching
             for volume, (image, _why) in found.items()
-            for watching in [_others_clients(facts, image) if image is not None else []]
+            for watching in [[] if image is None else _others_clients(index.bundle, facts, image)]
             if watching
         }
         if hosts or others or shared:
@@ -857,8 +882,12 @@ def _runs(other: HostFacts, uuid: str) -> bool:
     return shown or uuid in (other.qemu_processes or {})
 
 
-def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
-    return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
+def _others_clients(bundle: Bundle, facts: HostFacts, image: RbdImage) -> t.List[str]:
+    """Return who else has an image open, but the hosts of other servers that have it attached, as Cinder says."""
+    others = [watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address)]
+    volume = image.name[len(clients.VOLUME) :] if others and clients.is_volume(image.name) else None
+    hosts = storage.sharing_hosts(bundle, volume) if volume else set()
+    return sorted(address for address in others if storage.owner(bundle, address) not in hosts)
 
 
 def _disks(

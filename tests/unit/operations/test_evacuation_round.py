@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.tests.unit.evacuations import (
     volume,
 )
 from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
+from ansible_collections.stackguard.nova.tests.unit.small_cinder import SmallCinder
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 ONE, TWO = guest(1, 1), guest(1, 2)
@@ -734,6 +735,7 @@ def on_volumes(watchers=(), unseen=False, **changes):
     show = world.nova.show
     attached = {"os-extended-volumes:volumes_attached": [{"id": "v1"}], "image": ""}
     world.nova.show = lambda uuid: {**show(uuid), **(attached if uuid == ONE else {})}
+    world.nova.with_cinder(SmallCinder()).volume("v1").attach("a1", "v1", ONE, "compute3")
     for uuid in BOTH:
         world.nova.servers[uuid].update(host="compute3")
     clients = [f"{address(number)}:0/5" for number in watchers]
@@ -760,6 +762,49 @@ def test_a_server_on_a_volume_is_verified_by_its_volume(volumes):
     done = on_volumes([3]).round(planned=planned_volumes(volumes))
     assert states(done)[ONE] == ("compute3", "verified")
     assert (codes(done), done.checked.unchecked) == ([], ())
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda cinder: cinder.attach("a1", "v1", ONE, "compute1"), "SG524"),
+        (lambda cinder: cinder.attach("a2", "v1", ONE, "compute1"), "SG525"),
+        (lambda cinder: cinder.attach("a1", "v1", ONE, None, "reserved"), "SG524"),
+        (lambda cinder: cinder.volume("v1", status="detaching"), "SG526"),
+    ],
+)
+def test_a_server_whose_volume_is_connected_elsewhere_is_not_verified(change, code):
+    world = on_volumes([3])
+    change(world.nova.cinder)
+    done = world.round(planned=planned_volumes())
+    assert (states(done)[ONE], states(done)[TWO]) == (("compute3", "wrong"), ("compute3", "verified"))
+    assert codes(done) == [code]
+
+
+def test_a_second_reservation_is_told_and_no_failure():
+    world = on_volumes([3])
+    world.nova.cinder.attach("a2", "v1", ONE, None, "reserved")
+    done = world.round(planned=planned_volumes())
+    assert (states(done)[ONE], codes(done)) == (("compute3", "verified"), ["SG525"])
+
+
+def test_a_cinder_that_does_not_answer_is_undecided():
+    world = on_volumes([3])
+    world.nova.cinder.refused = ("/attachments",)
+    done = world.round(planned=planned_volumes())
+    assert (states(done)[ONE], codes(done)) == (("compute3", "verified"), [])
+    assert [(item.code, item.object) for item in done.checked.unchecked] == [("SG524", ONE)]
+
+
+def test_a_volume_on_a_share_has_no_watcher_and_is_verified_by_its_attachment():
+    """V10: no host has rbd in nova.conf, and the run never ended green."""
+    world = on_volumes(unseen=True)
+    world.nova.cinder.volume("v1", backend="controller@nfs#share").attach("a1", "v1", ONE, "compute3", driver="nfs")
+    done = world.round(planned=planned_volumes())
+    assert (states(done)[ONE], codes(done)) == (("compute3", "verified"), [])
+    change = world.change
+    world.change = lambda some: change(some).at(2, rbd=None).at(3, rbd=None)
+    assert states(world.round(planned=planned_volumes()[:1]))[ONE] == ("compute3", "verified")
 
 
 @pytest.mark.parametrize(("watchers", "code"), [([1, 3], "SG507"), ([3, 2], "SG507"), ([], "SG109")])

@@ -22,7 +22,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner impo
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    Override,
+    Subject,
+    Unchecked,
+    finding,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover as migration
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
@@ -986,3 +992,30 @@ class Migrate(Drain):
 
 
 LIVES = {"drain": Drain, "migrate": Migrate}
+
+
+# --- volumes of those that have moved -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("severity", "failed"), [("warning", True), ("info", False)])
+def test_volumes_that_did_not_go_along_are_told_and_the_run_is_not_green(monkeypatch, state, severity, failed):
+    """The host stays held: switched off, it would take the volumes along."""
+    nova = Cloud(monkeypatch)
+    wrong = finding("SG524", Subject("instance", ONE, "guest1", "compute3"), {}, "look", severity)
+    monkeypatch.setattr(migration, "check_moved", lambda _systems, servers: Checked((wrong,) if servers else ()))
+    result = nova.apply(state)
+    assert bool(result.get("failed")) == failed
+    assert set(result["moved"]) == {ONE, TWO}
+    assert "SG524" in {item["code"] for item in result["report"]["findings"]}
+    assert bool(state.open) == failed
+    monkeypatch.setattr(migration, "check_moved", lambda _systems, _servers: Checked())
+    assert not nova.apply(state, action="apply").get("failed")
+
+
+def test_volumes_that_cinder_did_not_show_are_unchecked(monkeypatch, state):
+    nova = Cloud(monkeypatch)
+    unchecked = Unchecked("SG524", ONE, "403")
+    monkeypatch.setattr(migration, "check_moved", lambda _systems, _servers: Checked((), (unchecked,)))
+    result = nova.apply(state)
+    assert not result.get("failed")
+    assert "SG524" in {item["code"] for item in result["report"]["unchecked"]}

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import operation as resize_run
+from ansible_collections.stackguard.nova.tests.unit.cinders import attachment, cinder, volume
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
@@ -496,3 +497,37 @@ class Resize(Life):
 
 
 LIVES = {"resize": Resize}
+
+
+# --- volumes --------------------------------------------------------------------------------------------------
+
+
+def with_volume(monkeypatch, status):
+    """A Nova whose server has a volume of this status."""
+    nova = Nova()
+    real = nova.show
+    attached = {"os-extended-volumes:volumes_attached": [{"id": "v1"}]}
+    monkeypatch.setattr(nova, "show", lambda microversion: {**real(microversion), **attached})
+    monkeypatch.setattr(resize_run.zone_facts.server_disks, "volume_zones", lambda *_given: {"v1": "az1"})
+    storage = cinder(volume("v1", attachment(1, "v1", WEB), status=status))
+    monkeypatch.setattr(resize_run.block_storage, "read_block_storage", lambda *_given, **_more: storage)
+    return nova
+
+
+@pytest.mark.parametrize(("severity", "failed"), [("warning", True), ("info", False)])
+def test_volumes_that_did_not_go_along_are_told_and_the_run_is_not_green(monkeypatch, state, severity, failed):
+    wrong = findings.finding("SG524", findings.Subject("instance", WEB), {}, "look", severity)
+    monkeypatch.setattr(resize_run, "check_one", lambda _systems, _uuid: findings.Checked((wrong,)))
+    nova = with_volume(monkeypatch, "in-use")
+    result = resize(nova, state)
+    assert (result["state"], bool(result.get("failed"))) == ("finished", failed)
+    assert [item["code"] for item in result["report"]["findings"]] == ["SG524"]
+    assert is_now(nova, {**DONE, "host": "compute2"})
+
+
+def test_a_volume_that_is_not_ready_forbids_it(monkeypatch, state):
+    nova = with_volume(monkeypatch, "error")
+    with pytest.raises(StackguardError) as refused:
+        resize(nova, state)
+    assert "SG526" in {item["code"] for item in refused.value.data["report"]["findings"]}
+    assert nova.calls == []

@@ -433,7 +433,7 @@ CODES: t.Tuple[Code, ...] = (
         "volume-attachment",
         WARNING,
         "Cinder knows a volume's host by a name that the host does not have, or will not have any more.",
-        overridden_by="the server's uuid",
+        overridden_by="the finding's object",
         why="""
             Cinder records the host's name when it connects a volume, and a rename leaves it. Ceph and NFS never look at
             it: attach, detach, moves and evacuations work, and each makes the record anew. A back end that exports
@@ -449,10 +449,12 @@ CODES: t.Tuple[Code, ...] = (
             "stale": Remedy(volumes.REFRESH + ".", acts=volumes.REFRESHES),
             "rename-harmless": Remedy("No action is needed: this back end does not use the name."),
             "rename": Remedy(
-                "After the rename, connect these volumes anew before you attach or detach any on this host, server by "
-                "server: stop it, on the host run nova-manage volume_attachment get_connector --json > connector.json, "
-                "then nova-manage volume_attachment refresh SERVER VOLUME connector.json, and start it. Or move these "
-                "servers to another host before the rename (migrate_server), and back after it."
+                "Move these servers to another host before the rename (migrate_server), and back after it. Or connect "
+                "the volumes anew after the rename, before you attach or detach any on this host, server by server: "
+                "stop it, on the host run nova-manage volume_attachment get_connector --json > connector.json, then "
+                "nova-manage volume_attachment refresh SERVER VOLUME connector.json, and start it. An array that "
+                "refuses a machine under a second name refuses this, too, while the machine has other volumes there: "
+                "rename its host object on the array first."
             ),
             "rename-shared": Remedy(
                 "Move all but one of these servers to other hosts (migrate_server), then run the same command again: "

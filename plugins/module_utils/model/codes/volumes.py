@@ -65,7 +65,17 @@ CODES: t.Tuple[Code, ...] = (
                 "move. To correct the record now: " + REFRESH + ".",
                 acts=REFRESHES,
             ),
-            "moving": Remedy("Wait until the server's task or migration ends, then look again."),
+            "unconnected": Remedy(
+                "Look at Nova's log of the server's last move on {host}. If the server works, only the record is "
+                "missing: connect the volume anew. " + REFRESH + ".",
+                acts=REFRESHES,
+            ),
+            "failed-spawn": Remedy(
+                "Before another evacuation nothing is to be done: it connects the volume anew. If the server is to "
+                "start on {host} again, connect the volume to {host} first, once return_host has let nova-compute "
+                "start. " + REFRESH + ".",
+                acts=REFRESHES,
+            ),
         },
     ),
     Code(
@@ -117,10 +127,6 @@ CODES: t.Tuple[Code, ...] = (
             "backend-down": Remedy(
                 "Start the cinder-volume of {backend}, or let another one take over its back end, until openstack "
                 "volume service list shows it up."
-            ),
-            "unknown-volume": Remedy(
-                "Ask Cinder for the volume (openstack volume show {volume}) as an administrator. If it was deleted, "
-                "the server can not start any more: detach it (openstack server remove volume {server} {volume})."
             ),
         },
     ),

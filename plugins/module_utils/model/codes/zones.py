@@ -138,8 +138,7 @@ CODES: t.Tuple[Code, ...] = (
         why="""
             The server's disk traffic crosses zones. With `[cinder] cross_az_attach=false`, Nova refuses to attach a
             volume of another zone: one that is attached stays, and cannot be attached again. Volumes in a zone without
-            an aggregate are ignored, because many clouds have one volume zone for all. The check has not been tested
-            with a running Cinder.
+            an aggregate are ignored, because many clouds have one volume zone for all.
         """,
         remedies={
             "volume-in-another-zone": Remedy(

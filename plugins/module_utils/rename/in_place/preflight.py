@@ -79,6 +79,7 @@ from ...name_places.place import WantedName
 from ..containers import preflight as containers
 from ..ovn import preflight as ovn
 from . import (
+    attachments,
     hostnames,
     name_taken,
     name_users,
@@ -200,6 +201,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     items += names.host_items(case.index, case.old)
     items += _lock(case)
     items += name_taken.check(case.index, _taken_request(case), case.in_place)
+    items += _volumes(case)
     if case.host is not None:
         items += resolution.check(bundle, case.host, case.old, request.rename_to)
         items += in_flight.ha_automation(case.index, case.host)
@@ -542,6 +544,15 @@ def _name_users(case: Case) -> Items:
             yield missing(case, f"name_users.{part}", reasons.get(part, "not read"))
     names_of = case.told if isinstance(case.told, tuple) else None
     yield from name_users.check(case.subject, found, names_of)
+
+
+def _volumes(case: Case) -> Items:
+    """SG308: of a host that is drained the attachments are made anew. An adoption finds what has happened already."""
+    severity = BLOCKER if case.request.adopt is None else WARNING
+    if case.bundle.cloud is not None:
+        yield from attachments.cinder_volume(case.bundle.cloud.block_storage, case.subject, case.host, severity)
+    if case.in_place and case.changes_host:
+        yield from attachments.stale(case.bundle, case.subject, case.request.rename_to, severity)
 
 
 def _no_peers(case: Case) -> Items:

@@ -15,7 +15,8 @@ import typing as t
 from ...model import facts
 from ...model.block_storage import ATTACHED, CEPH, BlockStorage, Volume, VolumeAttachment, VolumeService
 from ...model.errors import ApiError
-from . import http, server_records
+from ...model.lookups import COMPUTE
+from . import compute_services, http, server_records
 
 Json = t.Dict[str, t.Any]
 _T = t.TypeVar("_T")
@@ -53,14 +54,16 @@ def read_block_storage(
         if wanted:
             why = "the catalogue was not read" if catalog is None else "the catalogue has no block storage service"
             unread.append(facts.Unread("volumes", why))
-        return BlockStorage(whole, None if wanted else [], None, unread=unread)
+        return BlockStorage(whole, None if wanted else [], None if catalog is None else [], unread=unread)
+    services = part("services", lambda: list_services(connection))
     if not wanted and not whole:
-        return BlockStorage(whole, [], [])
+        # A cinder-volume may have a host's name, whatever its servers have.
+        return BlockStorage(whole, [], services, unread=unread)
     rows = part("volumes", lambda: list_volumes(connection, wanted, whole))
     ids = [server.id for server in servers if server.volumes]
     attachments = part("attachments", lambda: list_attachments(connection, ids, list(rows or ()), whole))
     if rows is None or attachments is None:
-        return BlockStorage(whole, None, None, unread=unread)
+        return BlockStorage(whole, None, services, unread=unread)
     unread += [
         facts.Unread(f"volume {uuid}", "Cinder has no volume with this uuid, or the account is not allowed to see it")
         for uuid in wanted
@@ -73,9 +76,10 @@ def read_block_storage(
     return BlockStorage(
         whole=whole,
         volumes=found,
-        services=part("services", lambda: list_services(connection)),
+        services=services,
         sharers=part("sharers", lambda: _sharers(connection, servers, wanted, found)) or {},
         strays=strays,
+        computes=part("computes", lambda: _computes(connection)),
         unread=unread,
     )
 
@@ -201,6 +205,11 @@ def _volume(row: Json, attachments: t.List[VolumeAttachment], protocols: t.Mappi
         encrypted=bool(row.get("encrypted")),
         attachments=attachments,
     )
+
+
+def _computes(connection: t.Any) -> t.List[str]:
+    rows = compute_services.raw_services(connection)
+    return sorted({str(row["host"]) for row in rows if row.get("binary") == COMPUTE})
 
 
 def _sharers(

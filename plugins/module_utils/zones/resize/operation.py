@@ -14,18 +14,22 @@ import typing as t
 
 from ...engine import lifecycle, runner, server_run
 from ...engine.lifecycle import OpenJournal, Refused
+from ...engine.moved_volumes import check_one
 from ...engine.planned import Planned, Prepared
 from ...engine.server_run import ServerRun
 from ...engine.systems import Systems
 from ...hazards import unfit
-from ...model import approval, releases
+from ...model import approval, findings, releases
+from ...model.block_storage import BlockStorage
 from ...model.errors import ApiError
 from ...model.facts import ApiServer, Bundle, FactsError, ServerFlavor, to_plain
 from ...model.plan import Plan
 from ...model.requests import ResizeRequest
 from ...records import evidence
 from ...records import journal as journals
+from ...reports.terminal import findings_text
 from ...systems.api import (
+    block_storage,
     flavors,
     http,
     migration_records,
@@ -53,6 +57,8 @@ class Resize(Planned):
         super().__init__(run)
         self.cloud = run.systems.cloud
         self._uuid: t.Optional[str] = None
+        #: Codes of what is wrong with its volumes at the end.
+        self._wrong = ""
 
     # --- finding
 
@@ -113,7 +119,8 @@ class Resize(Planned):
         hosts = self._hosts(facts.read_at)
         failed = migration_records.failed_moves(self.cloud, [] if server is None else [server])
         stored = self._stored(server, hosts)
-        decision = checks.preflight(facts, request, last, hosts, stored, failed.get(self.identity))
+        storage = self._storage(server)
+        decision = checks.preflight(facts, request, last, hosts, stored, failed.get(self.identity), storage)
         found, zone, choice = decision.server, decision.zone, decision.choice
         ready = found is not None and zone is not None and choice is not None and choice.method is not None
         report = self.judged(decision.checked, facts.read_at, len(hosts.hosts) if hosts else 0, 1, ready)
@@ -121,10 +128,22 @@ class Resize(Planned):
         found, zone, choice = t.cast("ApiServer", found), str(zone), t.cast("checks.Choice", choice)
         method, why = str(choice.method), choice.why
         plan = plans.plan(request, found, zone, decision.pin, method, why)
-        about = {"server": self.identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": zone}
+        about = {
+            "server": self.identity,
+            "flavor": flavor[0],
+            "flavor_name": flavor[1].name,
+            "zone": zone,
+            "volumes": bool(found.volumes),
+        }
         told = {"server": self.identity, "zone": zone, "strategy": method, "why": why, "report": report}
         would = f"without --check, the run would resize {found.name} within zone {zone}"
         return Prepared(plan, about, self._approved(flavor, zone, method), told, would)
+
+    def _storage(self, server: t.Optional[ApiServer]) -> t.Optional[BlockStorage]:
+        """Return what Cinder says of the server's volumes."""
+        if server is None or not server.volumes:
+            return None
+        return block_storage.read_block_storage(self.cloud, [server], http.list_catalog(self.cloud), whole=False)
 
     def _hosts(self, read_at: str) -> t.Optional[Bundle]:
         """Return the compute hosts as they were read; None: none was."""
@@ -220,7 +239,22 @@ class Resize(Planned):
     def finished_text(self, journal: Result) -> str:
         """Return how it was resized."""
         last = [str(event["text"]) for event in journal["history"] if event.get("step") and event.get("text")]
-        return f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
+        text = f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
+        if not self._wrong:
+            return text
+        return f"{text}. But Cinder does not have its volumes connected to its host, and only there: {self._wrong}"
+
+    def ended_fields(self, journal: Result) -> Result:
+        """Return what Cinder says of the server's volumes. If they are not as a move leaves them, the run fails."""
+        if not journal["about"].get("volumes", True):
+            return {}
+        checked = check_one(self.run.systems, self.identity)
+        if not checked.findings and not checked.unchecked:
+            return {}
+        self.run.say(findings_text(checked, self.run.overrides))
+        self._wrong = ", ".join(sorted({item.code for item in checked.findings if item.severity != findings.INFO}))
+        report = findings.report(checked, self.run.clock.now(), 0, 1, self.run.overrides)
+        return {"report": report, **({"failed": True} if self._wrong else {})}
 
     def undone_text(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""

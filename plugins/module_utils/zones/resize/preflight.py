@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...hazards import guest_places, left_snapshots, unfit, zones
+from ...hazards import guest_places, left_snapshots, unfit, volume_moves, zones
 from ...model import releases
+from ...model.block_storage import BlockStorage
 from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiMigration, ApiServer, Bundle, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, Unchecked, finding
@@ -107,11 +108,12 @@ def preflight(
     hosts: t.Optional[Bundle] = None,
     stored: t.Optional[str] = None,
     failed: t.Optional[ApiMigration] = None,
+    storage: t.Optional[BlockStorage] = None,
 ) -> ResizeDecision:
     """Judge the resize of one server.
 
     ``last``: its newest migration; ``hosts``: the compute hosts, where they were read; ``stored``: its machine type as
-    Nova has kept it; ``failed``: its last resize, if that failed on its destination.
+    Nova has kept it; ``failed``: its last resize, if that failed on its destination; ``storage``: its volumes.
     """
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
@@ -124,6 +126,7 @@ def preflight(
     rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))
     items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
     items += zones.volumes(facts, server)
+    items += volume_moves.before(storage, [server])
     items += left_snapshots.by_record(hosts, server, failed)
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)

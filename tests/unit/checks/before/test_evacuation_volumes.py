@@ -19,6 +19,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
+from ansible_collections.stackguard.nova.tests.unit.cinders import attachment, cinder
+from ansible_collections.stackguard.nova.tests.unit.cinders import volume as cinder_volume
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
     FENCE,
     disks,
@@ -352,3 +354,102 @@ def test_disks_are_gathered_with_what_was_not_read():
     found = clients.disks(on_volume(volumes=None, unread=[NO_ACCESS]).bundle, leaving)
     assert found.volume_unread("v1") and not clients.disks(on_volume(volume("v1")).bundle, leaving).volume_unread("v1")
     assert findings.CATALOGUE["SG709"].absolute is False
+
+
+# --- what Cinder says -----------------------------------------------------------------------------------------
+
+
+def by_cinder(*volumes, some=None, **changes):
+    """The first server boots from v1, which is in Ceph and open on its host, if nothing else is said."""
+    some = on_volume(volume("v1", [OWN])) if some is None else some
+    return some.having(some.cloud.cloud(block_storage=cinder(*volumes, whole=False, **changes)))
+
+
+def shared(*rows, watchers=(), multiattach=True, sharers=None):
+    """V1: v1 is multi-attached; TWO of another host has it, too."""
+    some = on_volume(volume("v1", [OWN, *watchers]))
+    held = cinder_volume("v1", attachment(1, "v1", ONE), *rows, multiattach=multiattach)
+    return by_cinder(held, some=some, sharers=sharers or {})
+
+
+AT_TWO = attachment(2, "v1", "member", "compute2")
+THERE = f"{address(2)}:0/9"
+
+
+def of_clients(some, fence="power"):
+    return [(item.code, item.object.name) for item in decide(some, fence).checked.findings if item.code == "SG507"]
+
+
+def test_a_healthy_member_on_another_host_is_no_second_writer():
+    """V1: SG507, absolute, for the whole host; its remedy was to kill the healthy member."""
+    some = shared(AT_TWO, watchers=[THERE], sharers={"member": "compute2"})
+    assert (of_clients(some), refusing(some)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "more"),
+    [
+        # Nobody has it attached there; the server that has is on another host; the volume is not one of several.
+        ((), {}),
+        ((AT_TWO,), {"sharers": {"member": "compute3"}}),
+        ((AT_TWO,), {"sharers": {"member": None}}),
+        ((dataclasses.replace(AT_TWO, status="reserved"),), {"sharers": {"member": "compute2"}}),
+        ((AT_TWO,), {"sharers": {"member": "compute2"}, "multiattach": False}),
+    ],
+)
+def test_a_watcher_that_no_attachment_explains_keeps_its_server_only(rows, more):
+    some = shared(*rows, watchers=[THERE], **more)
+    assert of_clients(some) == [("SG507", ONE)]
+    decision = decide(some)
+    assert set(decision.barred) == {ONE}
+    assert evacuation.refusing(decision.checked, (), False, decision.guests) == []
+
+
+@pytest.mark.parametrize("driver", ["nfs", "iscsi", "local"])
+def test_a_volume_outside_ceph_has_no_watchers_to_read_and_no_blocklist_covers_it(driver):
+    some = on_volume(volumes=None)
+    held = cinder_volume("v1", attachment(1, "v1", ONE, driver=driver), protocol=None)
+    some = by_cinder(held, some=some)
+    assert refusing(some, "power") == refusing(some, "command") == []
+    assert ("SG506", ONE) in refusing(some, "blocklist")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"status": "detaching"}, "SG526"),
+        ({"status": "error"}, "SG526"),
+        ({"backend": "compute1@lvm#lvm"}, "SG526"),
+    ],
+)
+def test_what_cinder_would_refuse_is_a_blocker_of_its_server(change, code):
+    held = dataclasses.replace(cinder_volume("v1", attachment(1, "v1", ONE)), **change)
+    some = by_cinder(held)
+    assert (code, ONE) in refusing(some)
+    assert refusing(some, overrides=[Override(code, ONE, "seen to")]) == []
+    assert refusing(by_cinder(cinder_volume("v1", attachment(1, "v1", ONE)))) == []
+
+
+def test_what_an_evacuation_that_failed_left_is_told_and_keeps_nobody():
+    """V3: its volume is connected to compute2, where its start failed."""
+    held = cinder_volume("v1", attachment(1, "v1", ONE, "compute2"))
+    some = by_cinder(held)
+    assert [(item.object.id, item.severity) for item in told(some, "SG524")] == [(ONE, "warning")]
+    assert refusing(some) == []
+    killed = cinder_volume("v1", attachment(1, "v1", ONE, None, "reserved"), status="reserved")
+    assert refusing(by_cinder(killed)) == []
+
+
+def test_a_volume_of_another_zone_is_told():
+    def zoned(zone):
+        some = by_cinder(cinder_volume("v1", attachment(1, "v1", ONE), zone=zone))
+        return told(some.told(aggregates=some.cloud.rows("aggregates")), "SG405")
+
+    assert [item.object.id for item in zoned("az2")] == [ONE]
+    assert zoned("az1") == zoned("nova") == []
+
+
+def test_a_cinder_that_was_not_read_is_undecided():
+    for some in (on_volume(volume("v1", [OWN])), by_cinder(), by_cinder(services=None)):
+        undecided = [(item.code, item.object) for item in decide(some).checked.unchecked]
+        assert ("SG526", ONE) in undecided

@@ -25,6 +25,8 @@ from ansible_collections.stackguard.nova.tests.unit.builders import (
     uid,
     unit,
 )
+from ansible_collections.stackguard.nova.tests.unit.cinders import attachment, cinder
+from ansible_collections.stackguard.nova.tests.unit.cinders import volume as cinder_volume
 
 ONE = guest(1, 1)
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -912,6 +914,28 @@ def test_a_second_client_of_a_root_volume_is_a_second_writer(state):
     # It may be multi-attached: nobody is told to end what may be another server's.
     assert "virsh destroy" not in item.remedy and "openstack volume show v1" in item.remedy
     assert second_writer(from_volume(*own, state=state)) == []
+
+
+def test_a_member_of_a_shared_root_volume_is_no_second_writer():
+    some = from_volume(f"{HOST}:0/77", f"{address(2)}:0/5")
+    rows = [attachment(1, "v1", ONE), attachment(2, "v1", "member", "compute2")]
+    held = cinder_volume("v1", *rows, multiattach=True)
+    for sharers, number in (({"member": "compute2"}, 0), ({"member": "compute3"}, 1), ({}, 1)):
+        shown = some.cloud(block_storage=cinder(held, whole=False, sharers=sharers))
+        assert len(second_writer(shown)) == number
+
+
+@pytest.mark.parametrize(("driver", "severity"), [("rbd", "warning"), ("nfs", "warning"), ("iscsi", "blocker")])
+def test_a_volume_that_a_failed_spawn_left_connected_elsewhere_keeps_the_host_from_being_clear(driver, severity):
+    """V3: return_host ended green, and the next hard reboot of the server ended in ERROR without its domain."""
+    held = cinder_volume("v1", attachment(1, "v1", ONE, "compute2", driver=driver), protocol=None)
+    some = from_volume(f"{HOST}:0/77").cloud(block_storage=cinder(held, whole=False))
+    (item,) = [item for item in judged(some).checked.findings if item.code == "SG524"]
+    assert (item.object.id, item.severity, item.evidence["connected to"]) == (ONE, severity, "compute2")
+    right = cinder_volume("v1", attachment(1, "v1", ONE, driver=driver), protocol=None)
+    some = from_volume(f"{HOST}:0/77").cloud(block_storage=cinder(right, whole=False))
+    assert "SG524" not in [item.code for item in judged(some).checked.findings]
+    assert [item.code for item in judged(from_volume(f"{HOST}:0/77")).checked.unchecked] == ["SG524"]
 
 
 def test_a_data_volume_of_a_server_on_volumes_stays_a_warning():

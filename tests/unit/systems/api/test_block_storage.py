@@ -25,6 +25,8 @@ def connection(cinder, servers=None):
     """Nova knows the hosts of these servers."""
 
     def compute(path, _method, **_given):
+        if path == "/os-services":
+            return Answer(200, {"services": [{"host": "compute1", "binary": "nova-compute", "id": 1}]})
         uuid = path.rpartition("/")[2]
         if uuid not in (servers or {}):
             return Answer(404, {"itemNotFound": {"message": "not found"}})
@@ -63,6 +65,7 @@ def test_a_server_with_a_volume():
     assert (volume.protocol, volume.kind, volume.in_ceph, volume.exported_by_name) == ("ceph", "rbd", True, False)
     (row,) = volume.rows_of("s0000")
     assert (row.host, row.status, row.driver, row.place) == ("compute1", "attached", "rbd", "volumes/volume-v0000")
+    assert found.computes == ["compute1"]
     assert [(one.host, one.state) for one in found.services] == [("controller@ceph", "up")]
     assert facts.from_plain(facts.BlockStorage, facts.to_plain(found)) == found
 
@@ -118,12 +121,15 @@ def test_hosts_of_other_servers_are_novas():
     assert read(cinder, *servers, others={"other": "compute2"}).sharers == {"other": "compute2", "gone": None}
 
 
-def test_nobody_is_asked_without_volumes():
+def test_without_volumes_only_the_services_are_asked_for():
+    """A cinder-volume may run on a host whose servers have no volume."""
     cinder = SmallCinder()
     found = read(cinder, server(volumes=[]))
-    assert (found.volumes, found.services, found.unread, cinder.asked) == ([], [], [], [])
-    for catalog in (None, ["compute"]):
-        assert parts(read(cinder, server(volumes=[]), whole=True, catalog=catalog)) == []
+    assert (found.volumes, [entry.host for entry in found.services], found.unread) == ([], ["controller@ceph"], [])
+    assert [path for path, *_more in cinder.asked] == ["/os-services"]
+    for catalog, services in ((None, None), (["compute"], [])):
+        found = read(cinder, server(volumes=[]), whole=True, catalog=catalog)
+        assert (found.services, parts(found)) == (services, [])
 
 
 @pytest.mark.parametrize("catalog", [None, ["compute"]])
@@ -148,7 +154,7 @@ def test_what_is_refused_is_unread(refused, unread, volumes):
     found = read(cinder, *servers)
     assert parts(found) == [unread]
     assert (found.volumes and len(found.volumes)) == volumes
-    assert found.services is None if refused == "/os-services" or volumes is None else found.services
+    assert found.services is None if refused == "/os-services" else found.services
 
 
 def test_an_account_of_one_project_sees_nothing_of_the_others():

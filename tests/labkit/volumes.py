@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Volumes of a lab with Cinder: what Cinder's database, the array, Ceph and the hosts have of them."""
+
+from __future__ import annotations
+
+import json
+
+import openstack
+import pytest
+
+from . import waiting
+from .deadhost import SOURCE, boot
+
+#: Each kind of server: root and data on Ceph, a share, the array; encrypted; Nova's own disk with a volume.
+KINDS = {
+    "ceph": ("--volume", "ceph", "--data-volume", "ceph"),
+    "nfs": ("--volume", "nfs"),
+    "san": ("--volume", "ceph", "--data-volume", "san"),
+    "luks": ("--volume", "ceph", "--data-volume", "luks"),
+    "own": ("--data-volume", "ceph"),
+}
+#: What Nova's Ceph user may do where it reads the volumes' pool, too; and where it does not.
+READER = "profile rbd pool=vms, profile rbd-read-only pool=images, profile rbd-read-only pool=volumes"
+BLIND = "profile rbd pool=vms, profile rbd-read-only pool=images"
+
+
+@pytest.fixture(scope="module")
+def volumes(lab):
+    return Volumes(lab)
+
+
+@pytest.fixture
+def readable(clean):
+    """Nova's Ceph user may read the pool of the volumes."""
+    may_read(clean, READER)
+    yield clean
+    may_read(clean, BLIND)
+
+
+def may_read(lab, osd):
+    (found,) = json.loads(lab.command("ceph", "auth", "get", "client.nova", "--format", "json").stdout)
+    caps = {**found["caps"], "osd": osd}
+    lab.command("ceph", "auth", "caps", "client.nova", *(word for pair in caps.items() for word in pair))
+
+
+def booted(lab, *kinds, on=SOURCE):
+    """Boot one server of each kind; uuids by kind."""
+    return {kind: next(iter(boot(lab, kind, 1, *KINDS[kind], on=on).values())) for kind in kinds}
+
+
+class Volumes:
+    """The volumes of one lab."""
+
+    def __init__(self, lab):
+        self.lab = lab
+
+    def call(self, method, path, body=None):
+        answer = self.lab.cloud.block_storage.request(path, method, json=body, microversion="3.50")
+        openstack.exceptions.raise_from_response(answer)
+        return answer.json() if answer.content else {}
+
+    # --- volumes
+
+    def create(self, kind="ceph", zone="az1"):
+        """Make a volume of 1 GiB and return its uuid."""
+        wanted = {"size": 1, "volume_type": kind, "availability_zone": zone}
+        uuid = self.call("POST", "/volumes", {"volume": wanted})["volume"]["id"]
+        self.wait(uuid, "available")
+        return uuid
+
+    def status(self, uuid):
+        return self.call("GET", f"/volumes/{uuid}")["volume"]["status"]
+
+    def wait(self, uuid, status):
+        def seen():
+            found = self.status(uuid)
+            assert not found.startswith("error") or found == status, f"{uuid} is {found}"
+            return found == status or None
+
+        waiting.until(lambda: f"volume {uuid} is {status}, not {self.status(uuid)}", seen, 120, 1)
+
+    def attach(self, server, volume, status="in-use"):
+        """Attach a volume and wait until it is so; ``status``: what becomes of it."""
+        body = {"volumeAttachment": {"volumeId": volume}}
+        self.lab.compute("POST", f"/servers/{server}/os-volume_attachments", body)
+        waiting.until("the attachment ends", lambda: self.status(volume) in (status, "available") or None, 120, 1)
+        assert self.status(volume) == status
+
+    def detach(self, server, volume):
+        self.lab.compute("DELETE", f"/servers/{server}/os-volume_attachments/{volume}")
+        self.wait(volume, "available")
+
+    def of(self, server):
+        """The volumes that Nova says a server has."""
+        return [row["id"] for row in self.lab.server(server)["os-extended-volumes:volumes_attached"]]
+
+    # --- who has them
+
+    def rows(self):
+        """Every attachment that is not deleted: volume, server, status, host, and the host of its connector."""
+        found = self.lab.sql(
+            "cinder",
+            "SELECT volume_id, instance_uuid, attach_status, attached_host, connector FROM volume_attachment"
+            " WHERE deleted = 0 ORDER BY volume_id",
+        )
+        return [
+            {
+                "volume": row["volume_id"],
+                "server": row["instance_uuid"],
+                "status": row["attach_status"],
+                "host": row["attached_host"],
+                "connector": json.loads(row["connector"] or "{}").get("host"),
+            }
+            for row in found
+        ]
+
+    def hosts(self, server):
+        """The hosts to which a server's volumes are connected."""
+        return {row["host"] for row in self.rows() if row["server"] == server}
+
+    def array(self):
+        """What the array has: host objects and exports."""
+        return json.loads(self.lab.command("san", "show", "--json").stdout)
+
+    def watchers(self, volume):
+        """Addresses of the clients that have an image in Ceph open."""
+        text = self.lab.command("rbd", "status", f"volumes/volume-{volume}", "--format", "json").stdout
+        return sorted({entry["address"].partition(":")[0] for entry in json.loads(text)["watchers"]})
+
+    def mounts(self, host):
+        """How many shares Nova has mounted on a host."""
+        return int(self.lab.ssh(host, "grep -c ' /var/lib/nova/mnt/' /proc/mounts || true"))
+
+    # --- all of them
+
+    def wrong(self):
+        """Everything that is not as it must be with servers at rest."""
+        found, rows = [], self.rows()
+        names = {}
+        for server in self.lab.compute("GET", "/servers/detail?all_tenants=1")["servers"]:
+            host = server["OS-EXT-SRV-ATTR:host"]
+            names[server["id"]] = host
+            for volume in (row["id"] for row in server["os-extended-volumes:volumes_attached"]):
+                mine = [row for row in rows if (row["volume"], row["server"]) == (volume, server["id"])]
+                seen = [(row["status"], row["host"], row["connector"]) for row in mine]
+                if seen != [("attached", host, host)]:
+                    found.append(f"{server['name']} on {host}: {volume}: {seen}")
+                if self.status(volume) != "in-use":
+                    found.append(f"{volume}: {self.status(volume)}")
+        found += [f"attachment of no server: {row}" for row in rows if row["server"] not in names]
+        return found
