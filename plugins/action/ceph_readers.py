@@ -39,4 +39,6 @@ class ActionModule(ActionBase):
         except FactsError as error:
             return {"failed": True, "changed": False, "msg": str(error)}
         found = ceph_readers.readers(bundle, args["exclude"])
-        return {"changed": False, "readers": to_plain(found), "names": [reader.name for reader in found]}
+        volumes = ceph_readers.volume_pools(bundle, found, args["exclude"])
+        names = list(dict.fromkeys([*(reader.name for reader in found), *volumes]))
+        return {"changed": False, "readers": to_plain(found), "names": names, "volume_pools": volumes}

@@ -16,18 +16,17 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.model.facts import (
-    Domain,
     FactsError,
     HostFacts,
     from_plain,
     prepare,
 )
+from ..module_utils.model.host_facts import VOLUME
 from ..module_utils.model.names import conf_host
 from ..module_utils.records import evidence
 from ..plugin_utils import screen
 
 MODULE = "stackguard.nova.compute_host_info"
-_VOLUME = "volume-"
 # Ansible loads this file once, and forks a process for each host.
 prepare(HostFacts)
 
@@ -80,7 +79,8 @@ class ActionModule(ActionBase):
         with open(path, "rb") as stream:
             digest = hashlib.sha256(stream.read()).hexdigest()
         uuids = [domain.uuid for domain in facts.domains or []]
-        volumes = [place for domain in facts.domains or [] for place in _volumes(domain)]
+        disks = [disk for domain in facts.domains or [] for disk in domain.disks]
+        volumes = [disk.ceph_volume for disk in disks if disk.ceph_volume is not None]
         return {
             "changed": False,
             "inventory_name": name,
@@ -94,13 +94,7 @@ class ActionModule(ActionBase):
             else [],
             "volumes": {
                 "pools": sorted({pool for pool, _uuid in volumes}),
-                "uuids": sorted({uuid for _pool, uuid in volumes}),
+                "uuids": sorted({image[len(VOLUME) :] for _pool, image in volumes}),
             },
             "unread": [{"part": item.part, "reason": item.reason} for item in facts.unread],
         }
-
-
-def _volumes(domain: Domain) -> t.List[t.Tuple[str, str]]:
-    """Return pool and uuid of a domain's volumes in Ceph, which Cinder calls C(volume-UUID)."""
-    sources = [(disk.source or "").partition("/") for disk in domain.disks if disk.protocol == "rbd"]
-    return [(pool, name[len(_VOLUME) :]) for pool, _slash, name in sources if name.startswith(_VOLUME)]

@@ -43,6 +43,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         accept_unchecked=words(doctor.ALL_PARTS, ()),
         hosts={"type": "list", "elements": "str", "default": []},
         journal_host={"type": "str"},
+        volume_pools={"type": "list", "elements": "str", "default": []},
         evidence_dir={"type": "path"},
         report_dir={"type": "path", "required": True},
     )
@@ -115,6 +116,7 @@ def _asked(args: Result) -> doctor.Asked:
         operations=args["operations"],
         accepted=args["accept_unchecked"],
         cloud=args["cloud"] if isinstance(args["cloud"], str) else "",
+        volume_pools=args["volume_pools"],
     )
 
 

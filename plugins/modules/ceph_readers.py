@@ -66,9 +66,15 @@ readers:
       fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
       pool: vms
 names:
-  description: Inventory names of the chosen hosts.
+  description: Inventory names of the chosen hosts, those that read only volumes included.
   returned: success
   type: list
   elements: str
   sample: [compute2]
+volume_pools:
+  description: Ceph pools of the volumes that libvirt shows, with the inventory name of the host that reads the volumes
+    as the key. One host for each Ceph cluster.
+  returned: success
+  type: dict
+  sample: {compute2: [volumes]}
 """

@@ -141,6 +141,7 @@ options:
     default: []
     description:
       - Uuids of volumes. For each volume, the module reads the Ceph image, and the watchers and locks of the image.
+      - With V([all]), the module reads all volumes in O(rbd_volume_pools).
   rbd_volume_pools:
     type: list
     elements: str

@@ -50,9 +50,9 @@ options:
   accept_unchecked:
     type: list
     elements: str
-    choices: [credentials, compute_api, placement_api, network_api, api_clock, database, database_rights, database_lock,
-      database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
-      host_journals, host_clock, journals]
+    choices: [credentials, compute_api, placement_api, network_api, volume_api, volume_pools, api_clock, database,
+      database_rights, database_lock, database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf,
+      libvirt, rbd, ceph_caps, ceph_volumes, host_journals, host_clock, journals]
     default: []
     description: Checks for which the task accepts the result V(not checked). A check with the result V(failed) always
       makes the task fail.
@@ -62,6 +62,11 @@ options:
     default: []
     description: Inventory names of the hosts to check. If O(evidence_dir) contains no facts of a host, the module
       reports the host as failed.
+  volume_pools:
+    type: list
+    elements: str
+    default: []
+    description: Ceph pools in which the playbooks search for volumes. The module compares them with Cinder's pools.
   journal_host:
     type: str
     description: Inventory name of the host that keeps the journals of operations.

@@ -82,6 +82,11 @@ options:
     default: []
     description: Prefix for the command C(ceph) if this command runs in a container, for example C([docker, exec,
       nova_compute]).
+  volume_pools:
+    type: list
+    elements: str
+    default: []
+    description: Ceph pools of Cinder's volumes. The module tries to list each pool as O(ceph_user).
 seealso:
   - module: stackguard.nova.doctor
 """
@@ -137,6 +142,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "ceph_reader": {"type": "str"},
         "ceph_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},
+        "volume_pools": {**names, "default": []},
     }
 
 
@@ -157,6 +163,7 @@ def main() -> None:
             ceph_reader=given["ceph_reader"],
             ceph_conf=given["ceph_conf"],
             ceph_command=tuple(given["ceph_command"]),
+            volume_pools=tuple(given["volume_pools"]),
         )
     )
     module.exit_json(changed=False, state=to_plain(state))

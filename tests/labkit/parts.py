@@ -123,6 +123,7 @@ KOLLA_MODULE_TEXT = (
     "renames where kolla-ansible's own module creates the containers, and compares them before and after"
 )
 ARRIVED = "tests/integration/test_arrived.py"
+VOLUMES_AUDIT = "tests/integration/test_volumes_audit.py"
 VOLUMES_RENAME = "tests/integration/test_volumes_rename.py"
 
 
@@ -201,6 +202,11 @@ PARTS = {
     "cells": MatrixPart("every operation in a cloud with two cells", (CELLS,), lab=Shape(computes=4, cells=2)),
     "evacuation-two-clusters": MatrixPart(
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
+    ),
+    "volumes-audit": MatrixPart(
+        "doctor and audit of servers on volumes: rights of the Ceph user, watchers",
+        (VOLUMES_AUDIT,),
+        Shape(cinder="ceph"),
     ),
     "volumes-rename": MatrixPart(
         "a rename under servers on volumes of each back end, and what people do with the volumes afterwards",
@@ -310,6 +316,7 @@ OF_FILES = {
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
+    "tests/integration/test_volumes_audit": "volumes-audit",
     "tests/integration/test_volumes_rename": "volumes-rename",
     "tests/integration/test_zone": "zones",
 }

@@ -22,6 +22,8 @@ LISTS = {
     "/os-migrations": {"migrations": []},
     "/resource_providers": {"resource_providers": []},
     "/agents": {"agents": [{"id": "a", "agent_type": "Open vSwitch agent"}]},
+    "/volumes/detail": {"volumes": []},
+    "/attachments/detail": {"attachments": []},
     "/quotas": {"quotas": []},
 }
 

@@ -33,6 +33,7 @@ from ..hazards import (
     renamed,
     storage,
     unfit,
+    volume_watchers,
     volumes,
     waiting,
 )
@@ -56,7 +57,7 @@ AUDITED = (
     *ovn.AUDITED,
     "SG329",
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
-    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523", "SG524", "SG525", "SG526"),
+    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523", "SG524", "SG525", "SG526", "SG527"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
     *("SG701", "SG702", "SG703", "SG704", "SG705", "SG706", "SG709", "SG713"),
 )
@@ -87,6 +88,7 @@ def look(
     left: t.List[Item] = []
     deployed: t.List[Item] = []
     survey = unfit.Survey(bundle)
+    watched = volume_watchers.Survey(bundle)
 
     def each(name: str, facts: HostFacts) -> None:
         forecasts[name] = forecast.start(index, facts)
@@ -95,6 +97,7 @@ def look(
         left.extend(left_directories.check(index, facts))
         deployed.extend(deployment.host_items(index, facts))
         survey.add(facts)
+        watched.add(facts)
         also(name, facts)
         _parse(facts)
 
@@ -108,6 +111,7 @@ def look(
         + gather(left_allocations.check(index))
         + gather(left_bindings.check(index))
         + gather(volumes.check(index))
+        + gather(watched.items(index))
         + gather(deployed)
         + gather(survey.items(host_zones.zones_of(bundle)))
         + gather(_ceph(index))

@@ -37,3 +37,22 @@ def readers(bundle: Bundle, exclude: t.Container[str] = ()) -> t.List[CephReader
             continue
         found.setdefault((rbd.fsid, rbd.pool), CephReader(name, rbd.fsid, rbd.pool))
     return [found[key] for key in sorted(found)]
+
+
+def volume_pools(
+    bundle: Bundle, found: t.Sequence[CephReader], exclude: t.Container[str] = ()
+) -> t.Dict[str, t.List[str]]:
+    """Return who opens volumes, by inventory name, and in which pools: those that any guest has a volume in.
+
+    One reader of each cluster. Where no host keeps images in Ceph, a host whose guests have such volumes.
+    """
+    shown = {
+        name: {disk.ceph_volume[0] for domain in facts.domains or () for disk in domain.disks if disk.ceph_volume}
+        for name, facts in bundle.hosts.items()
+    }
+    pools = sorted(set().union(*shown.values()))
+    first: t.Dict[str, str] = {}
+    for reader in found:
+        first.setdefault(reader.fsid, reader.name)
+    local = sorted(name for name, used in shown.items() if used and name not in exclude)
+    return {name: pools for name in (*first.values(), *([] if first else local[:1])) if pools}

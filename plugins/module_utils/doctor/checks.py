@@ -10,6 +10,7 @@ it, or not checked with the reason. No part that was asked for is without a resu
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
@@ -47,6 +48,8 @@ _REFUSED = (401, 403)
 _BLOCKLISTING = {"evacuate_host": ("add", "remove"), "return_host": ("remove",)}
 #: The operation that protects images by snapshots.
 GUARDING = "evacuate_host"
+_NO_CINDER = "not needed: the catalogue has no block storage service"
+_NO_VOLUMES = "not needed: Cinder has no back end and no attachment in Ceph"
 _PLAIN = re.compile(r"\w+\Z")
 #: How a host reached Ceph: by the bindings, not by commands.
 _BY_BINDINGS = "library"
@@ -66,7 +69,7 @@ def judge(
     if "databases" in asked.sources:
         found += _databases(asked, databases or DatabasesState(problem="the databases were not checked"), cloud)
     if "hosts" in asked.sources:
-        found += [result for host in hosts for result in _host(asked, host)] or [_no_host()]
+        found += [result for host in hosts for result in _host(asked, host, cloud)] or [_no_host()]
     if "journals" in asked.sources:
         found += _state_host(
             asked, journals or DoctorHost("stackguard_state_host", kind="failed", reason="the host was not checked")
@@ -91,6 +94,7 @@ def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
         _rights(part, [probe for probe in cloud.probes if probe.part == part], cloud)
         for part in ("compute_api", "placement_api", "network_api")
     ]
+    found += [_volume_api(cloud), _volume_pools(asked, cloud)]
     machine = "the machine that serves the compute API"
     found.append(_clock(result, "api_clock", asked, cloud.clock, cloud.clock_reason, machine))
     return found
@@ -102,8 +106,7 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
         return Result("api", "cloud", part, NOT_CHECKED, "no request was sent")
     if failed:
         refused = [probe for probe in failed if probe.status in _REFUSED]
-        fix = f"give the user the admin role: openstack role add --project {_shell(cloud.project)} --user "
-        fix += f"{_shell(cloud.user)} admin"
+        fix = _admin_role(cloud)
         if not refused:
             fix = "check that the API answers at its endpoint in the catalogue: openstack catalog list"
         return Result("api", "cloud", part, FAILED, "; ".join(probe.reason for probe in failed), fix)
@@ -120,6 +123,36 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
         )
         return Result("api", "cloud", part, FAILED, "no nova-compute service is registered in Nova", fix)
     return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
+
+
+def _volume_api(cloud: CloudState) -> Result:
+    if cloud.cinder is False:
+        return Result("api", "cloud", "volume_api", OK, _NO_CINDER)
+    found = _rights("volume_api", [probe for probe in cloud.probes if probe.part == "volume_api"], cloud)
+    if found.state != OK or not cloud.hidden_hosts:
+        return found
+    seen = "Cinder hides the hosts of attachments from this user"
+    return Result("api", "cloud", "volume_api", FAILED, seen, _admin_role(cloud))
+
+
+def _admin_role(cloud: CloudState) -> str:
+    command = f"openstack role add --project {_shell(cloud.project)} --user {_shell(cloud.user)} admin"
+    return f"give the user the admin role: {command}"
+
+
+def _volume_pools(asked: Asked, cloud: CloudState) -> Result:
+    def result(state: str, seen: str, fix: str = "") -> Result:
+        return Result("api", "cloud", "volume_pools", state, seen, fix)
+
+    if cloud.volume_pools is None:
+        return result(NOT_CHECKED, "Cinder's attachments or back ends were not read")
+    if not cloud.volume_pools:
+        return result(OK, _NO_CINDER if cloud.cinder is False else _NO_VOLUMES)
+    missing = sorted(set(cloud.volume_pools) - set(asked.volume_pools))
+    if not missing:
+        return result(OK, f"stackguard_volume_pools names all pools of Cinder: {', '.join(cloud.volume_pools)}")
+    fix = f"put it into the variables: stackguard_volume_pools: [{', '.join(cloud.volume_pools)}]"
+    return result(FAILED, f"Cinder uses pools that stackguard_volume_pools lacks: {', '.join(missing)}", fix)
 
 
 def _shell(word: str) -> str:
@@ -323,7 +356,7 @@ def _no_host() -> Result:
     return Result("hosts", "compute", "reached", FAILED, "there is no host to check", fix)
 
 
-def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
+def _host(asked: Asked, host: DoctorHost, cloud: t.Optional[CloudState]) -> t.List[Result]:
     def result(part: str, state: str, seen: str, fix: str = "") -> Result:
         return Result("hosts", host.name, part, state, seen, fix)
 
@@ -338,6 +371,7 @@ def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
         _libvirt(result, state),
         _rbd(result, state),
         _caps(result, asked, state),
+        _ceph_volumes(result, asked, state, cloud),
         _directory(result, "host_journals", asked, state),
         _clock(result, "host_clock", asked, host.clock, "", host.name),
     ]
@@ -470,6 +504,36 @@ def _daemons(asked: Asked, mon: str) -> str:
     )
 
 
+def _ceph_volumes(
+    result: t.Callable[..., Result], asked: Asked, state: HostState, cloud: t.Optional[CloudState]
+) -> Result:
+    """A pool that the variable lacks is told of the cloud, and once."""
+    used = cloud.volume_pools if cloud is not None else None
+    if used == []:
+        return result("ceph_volumes", OK, _NO_VOLUMES)
+    wanted = [pool for pool in asked.volume_pools if used is None or pool in used]
+    if state.volume_pools is None or not wanted:
+        why = "stackguard_volume_pools names no pool of Cinder" if not wanted else state.why("ceph_volumes")
+        return result("ceph_volumes", NOT_CHECKED, why)
+    bad = {pool: state.volume_pools.get(pool, "not tried") for pool in wanted if state.volume_pools.get(pool) != ""}
+    user = f"client.{state.ceph_user or 'USER'}"
+    if not bad:
+        return result("ceph_volumes", OK, f"{user} is allowed to read: {', '.join(wanted)}")
+    seen = "; ".join(f"{user} can not read the pool {pool}: {why}" for pool, why in bad.items())
+    if used is None:
+        # What is named by default may be no pool of this cloud.
+        return result("ceph_volumes", NOT_CHECKED, f"{seen}. Whether Cinder uses it was not read")
+    more = ", ".join(f"profile rbd-read-only pool={pool}" for pool in bad)
+    if state.caps is not None:
+        osd = ", ".join([*([state.caps.osd] if state.caps.osd else []), more])
+        return result("ceph_volumes", FAILED, seen, _set_caps(dataclasses.replace(state.caps, osd=osd)))
+    fix = (
+        f"on a Ceph node, add osd '{more}' to what ceph auth get {user} shows, and set all of it with ceph auth caps "
+        f"{user}: caps that the command lacks are lost"
+    )
+    return result("ceph_volumes", FAILED, seen, fix)
+
+
 def _caps_fix(state: HostState) -> str:
     """Ceph replaces all that a user has: what is there now stays."""
     caps = state.caps
@@ -483,9 +547,13 @@ def _caps_fix(state: HostState) -> str:
     osd = caps.osd
     if ceph_caps.writes_images(osd, state.images_pool) is False:
         osd = ", ".join([*([osd] if osd else []), f"profile rbd pool={state.images_pool or 'POOL'}"])
-    kept = (("osd", osd), ("mgr", caps.mgr), *sorted(caps.others.items()))
+    return _set_caps(dataclasses.replace(caps, mon=mon, osd=osd))
+
+
+def _set_caps(caps: CephCaps) -> str:
+    kept = (("osd", caps.osd), ("mgr", caps.mgr), *sorted(caps.others.items()))
     more = "".join(f" {name} '{value}'" for name, value in kept if value)
-    return f"on a Ceph node: ceph auth caps {caps.entity} mon '{mon}'{more}"
+    return f"on a Ceph node: ceph auth caps {caps.entity} mon '{caps.mon}'{more}"
 
 
 # --- journals -------------------------------------------------------------------------------------------------

@@ -20,10 +20,11 @@ import typing as t
 
 from ..capacity.leaving_guests import Guest
 from ..capacity.measured import by_nova_name
-from ..model import addresses
+from ..model import addresses, host_facts
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
+    DomainDisk,
     EvacuationFacts,
     HostFacts,
     RbdFacts,
@@ -33,8 +34,7 @@ from ..model.names import conf_host
 from ..model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"
-#: How Cinder's driver for Ceph begins the name of an image, before the volume's uuid.
-VOLUME = "volume-"
+VOLUME = host_facts.VOLUME
 #: Devices of a host that may be an image in Ceph: mapped by the kernel ([workarounds] rbd_volume_local_attach).
 _MAYBE_CEPH = ("/dev/rbd", "/dev/mapper/crypt-")
 #: Servers that write from the dead host, as far as Nova knows.
@@ -148,8 +148,8 @@ def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[s
     return _merged(found)
 
 
-def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.List[SeenImage]]:
-    """Return the images of these volumes by the volume's uuid: once for each cluster and pool it was seen in."""
+def volumes_seen(bundle: Bundle, volumes: t.Optional[t.Container[str]] = None) -> t.Dict[str, t.List[SeenImage]]:
+    """Return the images of these volumes (None: all) by the volume's uuid: once for each cluster and pool."""
     found: _Places = {}
     for name, facts in sorted(by_nova_name(bundle).items()):
         rbd = facts.rbd
@@ -157,7 +157,7 @@ def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.Lis
             continue
         for entry in rbd.volumes:
             uuid = entry.image.name.removeprefix(VOLUME)
-            if is_volume(entry.image.name) and uuid in volumes:
+            if is_volume(entry.image.name) and (volumes is None or uuid in volumes):
                 _add(found, uuid, _key(rbd, entry.pool, name), entry.image, name)
     return _merged(found)
 
@@ -273,11 +273,13 @@ def not_in_ceph(bundle: Bundle, servers: t.Container[str]) -> t.Set[str]:
     by_cinder = {volume.id for volume in (storage.volumes if storage else None) or [] if volume.in_ceph is False}
     domains = (domain for facts in bundle.hosts.values() for domain in facts.domains or [])
     shown = (disk for domain in domains if domain.uuid in servers for disk in domain.disks)
-    return by_cinder | {
-        disk.serial
-        for disk in shown
-        if disk.serial and disk.source and disk.protocol != "rbd" and not disk.source.startswith(_MAYBE_CEPH)
-    }
+    return by_cinder | {str(disk.serial) for disk in shown if is_outside(disk)}
+
+
+def is_outside(disk: DomainDisk) -> bool:
+    """Whether a disk with a serial, such as a volume's, is known not to be in Ceph."""
+    known = bool(disk.serial and disk.source)
+    return known and disk.protocol != "rbd" and not str(disk.source).startswith(_MAYBE_CEPH)
 
 
 def unread_pools(bundle: Bundle) -> t.Tuple[str, ...]:

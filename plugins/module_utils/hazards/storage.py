@@ -66,10 +66,10 @@ GUARD = "stackguard-"
 def owner(bundle: Bundle, ceph: str) -> t.Optional[str]:
     """Return the host that has an address, by what was read on it; None: no host that was read."""
     address = address_of(ceph)
-    return None if address is None else _owners(bundle).get(address)
+    return None if address is None else owners(bundle).get(address)
 
 
-def _owners(bundle: Bundle) -> t.Dict[str, str]:
+def owners(bundle: Bundle) -> t.Dict[str, str]:
     """Addresses of the hosts that were read, to what Nova calls them. The first in order where several have one."""
     found: t.Dict[str, str] = {}
     for name, facts in sorted(by_nova_name(bundle).items()):

@@ -22,12 +22,15 @@ NOT_CHECKED = "not checked"
 
 #: What is looked at, by source. An operator accepts a part that is not checked by its name here.
 PARTS: t.Dict[str, t.Tuple[str, ...]] = {
-    "api": ("credentials", "compute_api", "placement_api", "network_api", "api_clock"),
+    "api": ("credentials", "compute_api", "placement_api", "network_api", "volume_api", "volume_pools", "api_clock"),
     "databases": (
         *("database", "database_rights", "database_lock", "database_clock"),
         *("ovn_database", "ovn_rights"),
     ),
-    "hosts": ("reached", "python", "root", "nova_conf", "libvirt", "rbd", "ceph_caps", "host_journals", "host_clock"),
+    "hosts": (
+        *("reached", "python", "root", "nova_conf", "libvirt", "rbd", "ceph_caps", "ceph_volumes"),
+        *("host_journals", "host_clock"),
+    ),
     "journals": ("journals",),
 }
 SOURCES = tuple(PARTS)
@@ -94,6 +97,11 @@ class CloudState:
     clock_reason: str = ""
     #: Kinds of which an agent is alive.
     alive_agents: t.List[str] = dataclasses.field(default_factory=list)
+    #: Whether the catalogue has Cinder; None: not read. Whether it hides the hosts of attachments.
+    cinder: t.Optional[bool] = None
+    hidden_hosts: bool = False
+    #: Ceph's pools that Cinder has volumes in; None: not read.
+    volume_pools: t.Optional[t.List[str]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +146,8 @@ class Asked:
     tolerance: float = CLOCK_TOLERANCE
     free_mb: int = FREE_MB
     cloud: str = ""
+    #: C(stackguard_volume_pools).
+    volume_pools: t.Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -81,6 +81,8 @@ class HostState:
     #: Where Nova keeps the images.
     images_pool: t.Optional[str] = None
     caps: t.Optional[CephCaps] = None
+    #: Pools of volumes that were tried, to why they can not be read; an empty string: they can.
+    volume_pools: t.Optional[t.Dict[str, str]] = None
     journals: t.Optional[Directory] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 

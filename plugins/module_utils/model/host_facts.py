@@ -33,6 +33,10 @@ LEFT_OUT: t.Mapping[str, str] = {
 }
 
 
+#: How Cinder's driver for Ceph begins the name of an image, before the volume's uuid.
+VOLUME = "volume-"
+
+
 class FactsError(ValueError):
     """An evidence file that cannot be understood: which file or field, and why.
 
@@ -204,6 +208,12 @@ class DomainDisk(Fact):
     source: t.Optional[str]
     protocol: t.Optional[str] = None
     serial: t.Optional[str] = None
+
+    @property
+    def ceph_volume(self) -> t.Optional[t.Tuple[str, str]]:
+        """Return pool and image of a volume of Cinder's in Ceph; None: it is none."""
+        pool, _slash, image = (self.source or "").partition("/")
+        return (pool, image) if self.protocol == "rbd" and image.startswith(VOLUME) else None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -55,6 +55,7 @@ HOST = HostState(
     ceph_user="nova",
     ceph=CEPH,
     caps=CAPS,
+    volume_pools={"volumes": ""},
     journals=JOURNALS,
 )
 CLOUD = CloudState(
@@ -65,7 +66,10 @@ CLOUD = CloudState(
         RightsProbe("compute_api", "GET compute /servers/detail", 0),
         RightsProbe("placement_api", "GET placement /resource_providers", 0),
         RightsProbe("network_api", "GET network /agents", 3),
+        RightsProbe("volume_api", "GET block_storage /os-services", 1),
     ],
+    cinder=True,
+    volume_pools=["volumes"],
     agents=["DHCP agent", "Open vSwitch agent"],
     alive_agents=["DHCP agent", "Open vSwitch agent"],
     clock=NOW,
@@ -101,7 +105,7 @@ def judged(asked=None, cloud=CLOUD, databases=DATABASES, hosts=(HOST,), journals
     """Results by (subject, part)."""
     answers = [host if isinstance(host, DoctorHost) else DoctorHost(host.inventory_name, host, NOW) for host in hosts]
     keeper = DoctorHost("localhost", dataclasses.replace(HOST, journals=journals), NOW)
-    found = checks.judge(asked or Asked(operations=ALL), cloud, databases, answers, keeper)
+    found = checks.judge(asked or Asked(operations=ALL, volume_pools=["volumes"]), cloud, databases, answers, keeper)
     assert len({(result.subject, result.part) for result in found}) == len(found), "each has one result"
     assert all(result.seen for result in found)
     assert all(result.fix for result in found if result.state == FAILED), "what failed has its command"
@@ -120,7 +124,7 @@ def test_all_is_ok_and_every_part_has_a_result():
 
 
 def test_only_what_was_asked_for_is_judged():
-    found = judged(Asked(sources=["api"]), databases=None)
+    found = judged(Asked(sources=["api"], volume_pools=["volumes"]), databases=None)
     assert {part for _subject, part in found} == set(doctor.PARTS["api"])
     assert doctor.passes(list(found.values()), ())
 
@@ -142,7 +146,7 @@ def test_credentials_that_are_refused_leave_the_rest_not_checked():
     assert {found["cloud", part].state for part in doctor.PARTS["api"][1:]} == {NOT_CHECKED}
 
 
-@pytest.mark.parametrize("part", ["compute_api", "placement_api", "network_api"])
+@pytest.mark.parametrize("part", ["compute_api", "placement_api", "network_api", "volume_api"])
 def test_a_user_who_is_no_administrator(part):
     probes = [
         RightsProbe(part, probe.request, None, 403, "Policy does not allow it") if probe.part == part else probe
@@ -156,13 +160,13 @@ def test_a_user_who_is_no_administrator(part):
 
 def test_an_api_that_does_not_answer_asks_for_no_role():
     probe = RightsProbe("placement_api", "GET placement /resource_providers", None, 503, "no server available")
-    found = judged(cloud=dataclasses.replace(CLOUD, probes=[*CLOUD.probes[:2], probe, CLOUD.probes[3]]))
+    found = judged(cloud=dataclasses.replace(CLOUD, probes=[*CLOUD.probes[:2], probe, *CLOUD.probes[3:]]))
     assert found["cloud", "placement_api"].state == FAILED
     assert "openstack catalog list" in found["cloud", "placement_api"].fix
 
 
 def test_neutron_hides_its_agents_so_that_none_proves_nothing():
-    probes = [*CLOUD.probes[:3], RightsProbe("network_api", "GET network /agents", 0)]
+    probes = [*CLOUD.probes[:3], RightsProbe("network_api", "GET network /agents", 0), CLOUD.probes[4]]
     found = judged(cloud=dataclasses.replace(CLOUD, probes=probes, agents=None))
     assert found["cloud", "network_api"].state == NOT_CHECKED
 
@@ -174,6 +178,44 @@ def test_a_cloud_without_a_compute_service():
         FAILED,
         True,
     )
+
+
+# --- volumes --------------------------------------------------------------------------------------------------
+
+
+def test_a_cloud_without_cinder_needs_nothing_of_it():
+    none = dataclasses.replace(CLOUD, cinder=False, volume_pools=[], probes=CLOUD.probes[:4])
+    found = judged(cloud=none, hosts=[dataclasses.replace(HOST, volume_pools={"volumes": "denied"})])
+    parts = [found["cloud", "volume_api"], found["cloud", "volume_pools"], found["compute1", "ceph_volumes"]]
+    assert [part.state for part in parts] == [OK, OK, OK]
+
+
+def test_hosts_of_attachments_are_shown_to_administrators():
+    found = judged(cloud=dataclasses.replace(CLOUD, hidden_hosts=True))["cloud", "volume_api"]
+    assert (found.state, "openstack role add" in found.fix) == (FAILED, True)
+
+
+def test_a_pool_that_the_variable_lacks_is_told_with_the_value_to_set():
+    found = judged(cloud=dataclasses.replace(CLOUD, volume_pools=["hdd", "volumes"]))
+    assert found["cloud", "volume_pools"].state == FAILED
+    assert found["cloud", "volume_pools"].fix.endswith("stackguard_volume_pools: [hdd, volumes]")
+    # The others are looked at all the same.
+    assert found["compute1", "ceph_volumes"].state == OK
+    only = judged(cloud=dataclasses.replace(CLOUD, volume_pools=["hdd"]))
+    assert only["compute1", "ceph_volumes"].state == NOT_CHECKED
+
+
+def test_a_pool_may_be_read_or_not_without_cinders_word():
+    unread = dataclasses.replace(CLOUD, volume_pools=None)
+    assert judged(cloud=unread)["cloud", "volume_pools"].state == NOT_CHECKED
+    assert judged(cloud=unread)["compute1", "ceph_volumes"].state == OK
+    denied = dataclasses.replace(HOST, volume_pools={"volumes": "denied"})
+    assert judged(cloud=unread, hosts=[denied])["compute1", "ceph_volumes"].state == NOT_CHECKED
+
+
+def test_caps_for_the_pool_of_volumes_lose_nothing():
+    found = host_part("ceph_volumes", volume_pools={"volumes": "denied"})
+    assert f"mon '{CAPS.mon}' osd 'profile rbd, profile rbd-read-only pool=volumes'" in found.fix
 
 
 # --- clocks ---------------------------------------------------------------------------------------------------
@@ -341,6 +383,9 @@ def test_a_python_that_is_too_old():
         ("rbd", {"ceph": CephAccess("1f0a", "command"), "rbd_binding": False}, OK, ""),
         ("rbd", {"ceph": None, "rbd_binding": False, "images_type": "qcow2"}, OK, ""),
         ("rbd", {"ceph": None, "images_type": None}, NOT_CHECKED, ""),
+        ("ceph_volumes", {"volume_pools": None}, NOT_CHECKED, ""),
+        ("ceph_volumes", {"volume_pools": {"volumes": "denied"}}, FAILED, "profile rbd-read-only pool=volumes"),
+        ("ceph_volumes", {"volume_pools": {"volumes": "denied"}, "caps": None}, FAILED, "ceph auth get client.nova"),
         ("ceph_caps", {"caps": None}, NOT_CHECKED, "ceph auth get client.nova"),
         ("ceph_caps", {"caps": None, "images_type": "qcow2"}, OK, ""),
         ("ceph_caps", {"caps": None, "images_type": None}, NOT_CHECKED, "doctor_ceph_reader"),

@@ -122,6 +122,27 @@ def test_a_ceph_that_does_not_answer_is_unread(tmp_path, conf, monkeypatch):
     assert (state.ceph, state.why("ceph")) == (None, "Ceph pool vms: no such keyring")
 
 
+def test_each_pool_of_volumes_is_listed_as_a_run_does(tmp_path, conf, monkeypatch):
+    users = []
+
+    class Ceph(FakeCeph):
+        def __init__(self, pool):
+            self.pool = pool
+
+        def names(self):
+            if self.pool == "ssd":
+                raise rbd.CephError("list the pool: [errno 1]")
+            return []
+
+    def connect(options):
+        users.append(options.user)
+        return contextlib.nullcontext(Ceph(options.pool))
+
+    monkeypatch.setattr(rbd, "connect", connect)
+    state = read(tmp_path, nova_conf_files=(conf,), caps=False, ceph_user="x", volume_pools=("ssd", "volumes"))
+    assert (state.volume_pools["volumes"], bool(state.volume_pools["ssd"]), users[0]) == ("", True, "x")
+
+
 @pytest.mark.parametrize(
     "answer",
     [rbd.CephError("auth get: error -13: access denied"), [], [{"entity": "client.other", "caps": {}}], {"key": KEY}],
@@ -193,6 +214,30 @@ def test_what_is_refused_says_which_request_and_why(cloud, path):
     (probe,) = [probe for probe in state.probes if probe.found is None]
     assert path in probe.request and probe.status == 403
     assert "Policy does not allow" in probe.reason
+
+
+def test_volumes_are_asked_for_where_there_is_a_cinder(cloud, monkeypatch):
+    _nova, options = cloud
+    assert (api.read_cloud_state(options).cinder, api.read_cloud_state(options).volume_pools) == (False, [])
+    shown = {"driver_volume_type": "rbd", "name": "hdd/volume-1"}
+    attached = {"id": "a", "volume_id": "1", "connection_info": shown}
+    info = {"storage_protocol": "ceph", "location_info": "ceph:/etc/ceph/ceph.conf:f:cinder:volumes"}
+    rows = {
+        "/volumes/detail": [{"id": "1", "attachments": [{"attachment_id": "a", "host_name": None}]}],
+        "/attachments/detail": [attached],
+        "/os-services": [],
+        "/scheduler-stats/get_pools": [{"capabilities": info}, {"capabilities": {"storage_protocol": "nfs"}}],
+    }
+    own = api.http.items
+
+    def items(connection, service, path, *rest):
+        return rows[path] if service == api.http.VOLUME else own(connection, service, path, *rest)
+
+    monkeypatch.setattr(api.http, "items", items)
+    monkeypatch.setattr(api.http, "list_catalog", lambda _cloud: ["compute", "volumev3"])
+    state = api.read_cloud_state(options)
+    assert (state.cinder, state.hidden_hosts, state.volume_pools) == (True, True, ["hdd", "volumes"])
+    assert len([probe for probe in state.probes if probe.part == "volume_api"]) == len(api.VOLUME_PROBES)
 
 
 def test_a_neutron_without_agents_shows_an_administrator_its_quotas(cloud):

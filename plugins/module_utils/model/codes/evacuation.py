@@ -377,6 +377,7 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "volume-open-at-evacuation": Remedy(_WHO_HAS_VOLUME + "the run evacuates this server."),
+            "volume-open-in-audit": Remedy(_WHO_HAS_VOLUME + "audit again: Cinder itself opens volumes for moments."),
             "volume-open-at-return": Remedy(_WHO_HAS_VOLUME + "run return_host again."),
             "unknown-watcher": Remedy(
                 "Run rbd status {image} to identify the client, then stop the client's process.",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ...model import facts
-from ...model.block_storage import ATTACHED, BlockStorage, Volume, VolumeAttachment, VolumeService
+from ...model.block_storage import ATTACHED, CEPH, BlockStorage, Volume, VolumeAttachment, VolumeService
 from ...model.errors import ApiError
 from ...model.lookups import COMPUTE
 from . import compute_services, http, server_records
@@ -185,6 +185,12 @@ def _attachment(item: Json, host: t.Optional[str]) -> VolumeAttachment:
         str(kind) if kind else None,
         str(place) if kind in ("rbd", "nfs") and place else None,
     )
+
+
+def ceph_place(item: Json) -> t.Optional[str]:
+    """Return the pool and image of an attachment in Ceph, as Cinder shows it; None: it is none."""
+    entry = _attachment(item, None)
+    return entry.place if entry.driver in CEPH else None
 
 
 def _volume(row: Json, attachments: t.List[VolumeAttachment], protocols: t.Mapping[str, str]) -> Volume:

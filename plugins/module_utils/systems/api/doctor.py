@@ -10,9 +10,11 @@ import dataclasses
 import time
 import typing as t
 
+from ...model.block_storage import CEPH, IN_USE
 from ...model.doctor import ClockOffset, CloudState, RightsProbe
 from ...model.errors import ApiError
 from . import (
+    block_storage,
     compute_services,
     host_aggregates,
     http,
@@ -41,6 +43,14 @@ PROBES: t.Tuple[t.Tuple[str, str, str, str, t.Optional[str], t.Dict[str, str]], 
         {"name": _NO_PROVIDER},
     ),
 )
+#: A page of each: what is not on it is no other right. Their last one has a line for each back end.
+_PAGE = {"all_tenants": "1", "limit": str(http.PAGE)}
+VOLUME_PROBES: t.Tuple[t.Tuple[str, str, str, str, t.Optional[str], t.Dict[str, str]], ...] = (
+    ("volume_api", http.VOLUME, "/volumes/detail", "volumes", None, {**_PAGE, "status": IN_USE}),
+    ("volume_api", http.VOLUME, "/attachments/detail", "attachments", block_storage.ATTACHMENTS, _PAGE),
+    ("volume_api", http.VOLUME, "/os-services", "services", None, {"binary": "cinder-volume"}),
+    ("volume_api", http.VOLUME, "/scheduler-stats/get_pools", "pools", None, {"detail": "true"}),
+)
 _AGENTS = "/agents"
 _NO_EXTENSION = 404
 
@@ -55,7 +65,8 @@ def read_cloud_state(options: t.Mapping[str, t.Any]) -> CloudState:
     agents, alive, about = _agents(cloud)
     clock, reason = _clock(cloud)
     user, project = _names(cloud)
-    return CloudState(None, user, project, [*probes, about], agents, clock, reason, alive)
+    state = CloudState(None, user, project, [*probes, about], agents, clock, reason, alive)
+    return _volumes(cloud, state)
 
 
 def _probe(
@@ -67,11 +78,51 @@ def _probe(
     microversion: t.Optional[str],
     params: t.Mapping[str, str],
 ) -> RightsProbe:
+    return _ask(cloud, part, service, path, key, microversion, params)[0]
+
+
+def _ask(
+    cloud: t.Any,
+    part: str,
+    service: str,
+    path: str,
+    key: str,
+    microversion: t.Optional[str],
+    params: t.Mapping[str, str],
+) -> t.Tuple[RightsProbe, t.Optional[t.List[t.Dict[str, t.Any]]]]:
     request = f"GET {service} {path}"
     try:
-        return RightsProbe(part, request, len(http.items(cloud, service, path, key, microversion, params)))
+        rows = http.items(cloud, service, path, key, microversion, params)
+        return RightsProbe(part, request, len(rows)), rows
     except ApiError as error:
-        return RightsProbe(part, request, None, error.data.get("status"), error.message)
+        return RightsProbe(part, request, None, error.data.get("status"), error.message), None
+
+
+def _volumes(cloud: t.Any, state: CloudState) -> CloudState:
+    """Ask Cinder, where there is one, for one page of each list that an audit reads."""
+    try:
+        if not set(http.list_catalog(cloud)) & set(block_storage.TYPES):
+            return dataclasses.replace(state, cinder=False, volume_pools=[])
+    except ApiError as error:
+        return dataclasses.replace(
+            state, probes=[*state.probes, RightsProbe("volume_api", "catalogue", None, None, error.message)]
+        )
+    answers = [_ask(cloud, *row) for row in VOLUME_PROBES]
+    volumes, attachments, _services, pools = ([] if rows is None else rows for _probe, rows in answers)
+    shown = [entry for row in volumes for entry in row.get("attachments") or ()]
+    found = {place.partition("/")[0] for place in map(block_storage.ceph_place, attachments) if place}
+    for about in (row.get("capabilities") or {} for row in pools):
+        # CLUSTER:CONF:FSID:USER:POOL (cinder/volume/drivers/rbd.py, 22 to 29).
+        if str(about.get("storage_protocol")).lower() in CEPH and about.get("location_info"):
+            found.add(str(about["location_info"]).rpartition(":")[2])
+    read = answers[1][1] is not None and answers[3][1] is not None
+    return dataclasses.replace(
+        state,
+        cinder=True,
+        hidden_hosts=any(not entry.get("host_name") for entry in shown),
+        volume_pools=sorted(found) if read else None,
+        probes=[*state.probes, *(probe for probe, _rows in answers)],
+    )
 
 
 def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], t.List[str], RightsProbe]:

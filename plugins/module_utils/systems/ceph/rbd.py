@@ -34,6 +34,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 import typing as t
 from concurrent import futures
 
@@ -42,6 +43,7 @@ from ...model.host_facts import (
     NO_VOLUME_POOL,
     NOT_ASKED_FOR,
     NOT_OPENED,
+    VOLUME,
     BlocklistEntry,
     CephRights,
     RbdFacts,
@@ -70,6 +72,10 @@ PATIENCE = 600
 PARALLEL_CALLS = 8
 PARALLEL_PROCESSES = 4
 _PROBE_SECONDS = 1
+#: Instead of uuids: all volumes of the pools. Of these as many are opened as three quarters of the patience are enough
+#: for, so many at once: that of the images is never lost to volumes.
+EVERY = "all"
+_AT_ONCE = 1000
 
 AUTO, LIBRARY, COMMAND = "auto", "library", "command"
 PROGRAMS = ("rbd", "ceph")
@@ -183,8 +189,8 @@ class ReadOptions:
     """What is read besides the images.
 
     ``opened``: false for names only. ``details``: the addresses of the cluster's daemons, what its list is called, what
-    the user may do to it, and the list. ``volumes``: uuids, looked for in ``volume_pools``. ``images``: false for a
-    host that has none in Ceph.
+    the user may do to it, and the list. ``volumes``: uuids, or :data:`EVERY`, looked for in ``volume_pools``.
+    ``images``: false for a host that has none in Ceph.
     """
 
     opened: bool = True
@@ -218,6 +224,7 @@ def facts_of(
 ) -> RbdFacts:
     """Read through an open connection; see :func:`read_rbd`."""
     parts = Parts()
+    until = time.monotonic() + PATIENCE * 3 / 4
     return RbdFacts(
         via=ceph.via,
         fsid=parts.read("fsid", ceph.fsid),
@@ -231,7 +238,7 @@ def facts_of(
         infrastructure=infrastructure(ceph, parts) if more.details else None,
         blocklist_word=parts.read("blocklist_word", ceph.blocklist_word) if more.details else None,
         rights=parts.read("rights", ceph.rights) if more.details else None,
-        volumes=_volumes(ceph, more, parts) if more.volumes else None,
+        volumes=_volumes(ceph, more, parts, until) if more.volumes else None,
     )
 
 
@@ -244,8 +251,9 @@ def rights_of(options: RbdOptions) -> CephRights:
         return CephRights(reason=str(error))
 
 
-def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[RbdVolume]]:
-    wanted = {f"volume-{uuid}" for uuid in more.volumes}
+def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts, until: float) -> t.Optional[t.List[RbdVolume]]:
+    every = more.volumes == (EVERY,)
+    wanted = {f"{VOLUME}{uuid}" for uuid in more.volumes}
 
     def listed(there: Ceph) -> t.List[str]:
         try:
@@ -259,8 +267,11 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
     def read(pool: str) -> t.List[RbdVolume]:
         with ceph.in_pool(pool) as there:
             # Names first: where they may not be listed, nothing is known, and an image is neither there nor absent.
-            names = sorted(wanted & set(listed(there)))
-            images = there.images(names) if more.opened else [_unopened(name) for name in names]
+            names = sorted(name for name in listed(there) if (_is_volume(name) if every else name in wanted))
+            if not more.opened:
+                images = [_unopened(name) for name in names]
+            else:
+                images = _of_pool(there, names, until) if every else there.images(names)
         return [RbdVolume(pool, image) for image in images]
 
     if not more.volume_pools:
@@ -268,6 +279,25 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
     found = [parts.read(f"volumes {pool}", lambda pool=pool: read(pool)) for pool in more.volume_pools]  # type: ignore[misc]
     known = [volumes for volumes in found if volumes is not None]
     return [volume for volumes in known for volume in volumes] if known else None
+
+
+def _is_volume(image: str) -> bool:
+    return image.startswith(VOLUME) and _UUID.match(image[len(VOLUME) :]) is not None
+
+
+def _of_pool(ceph: Ceph, names: t.Sequence[str], until: t.Optional[float] = None) -> t.List[RbdImage]:
+    """Look at all images of a pool, by the long listing where that is cheaper. ``until``: others are not opened."""
+    listed = ceph.long_listing()
+    known = {image.name: image for image in listed or []}
+    # What the long listing leaves out is looked at by itself: it says why.
+    missing = [name for name in names if name not in known]
+    for start in range(0, len(missing), _AT_ONCE):
+        some = missing[start : start + _AT_ONCE]
+        late = until is not None and time.monotonic() > until
+        reason_late = Unread("image", f"Ceph did not open all images of the pool within {PATIENCE} s")
+        found = [RbdImage(name, unread=[reason_late]) for name in some] if late else ceph.images(some)
+        known.update({image.name: image for image in found})
+    return [known[name] for name in names if name in known]
 
 
 # --- the cluster's own daemons ---------------------------------------------------------------------------------
@@ -356,13 +386,7 @@ def _images(ceph: Ceph, instances: t.Sequence[str], opened: bool) -> t.List[RbdI
     names = sorted(name for name in ceph.names() if _wanted(name, wanted))
     if not opened:
         return [_unopened(name) for name in names]
-    listed = None if wanted else ceph.long_listing()
-    if listed is None:
-        return ceph.images(names)
-    known = {image.name: image for image in listed}
-    # What the long listing leaves out is looked at by itself: it says why.
-    missing = {image.name: image for image in ceph.images([name for name in names if name not in known])}
-    return [known.get(name) or missing[name] for name in names if name in known or name in missing]
+    return ceph.images(names) if wanted else _of_pool(ceph, names)
 
 
 def _unopened(name: str) -> RbdImage:

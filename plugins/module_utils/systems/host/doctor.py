@@ -29,7 +29,7 @@ from ...model.host_facts import NovaConf
 from ..ceph import places, rbd
 from . import libvirt, nova_compute
 from .facts import COMPUTE_UNITS, STATE_DIR
-from .reading import Parts, ReadError, within
+from .reading import HostError, Parts, ReadError, within
 
 _MIB = 1 << 20
 _PACKAGES = ("apt-get", "dnf", "zypper")
@@ -51,6 +51,8 @@ class StateOptions:
     ceph_reader: t.Optional[str] = None
     ceph_conf: t.Optional[str] = None
     ceph_command: t.Tuple[str, ...] = ()
+    #: Pools of volumes that the user is to read.
+    volume_pools: t.Tuple[str, ...] = ()
 
 
 def read_state(options: StateOptions) -> HostState:
@@ -88,7 +90,11 @@ def _of_compute(state: HostState, options: StateOptions, parts: Parts) -> HostSt
         ceph_user=options.ceph_user or (conf.rbd_user if conf else None),
         images_pool=conf.images_rbd_pool if conf else None,
     )
-    if conf is None or conf.images_type != "rbd":
+    if conf is None:
+        return state
+    pools = parts.read("ceph_volumes", lambda: _volume_pools(options, conf, service))
+    state = dataclasses.replace(state, volume_pools=pools)
+    if conf.images_type != "rbd":
         return state
     state = dataclasses.replace(state, ceph=parts.read("ceph", lambda: _ceph(options, conf, service)))
     if not options.caps:
@@ -118,6 +124,24 @@ def _ceph(options: StateOptions, conf: NovaConf, service: nova_compute.Service) 
             return CephAccess(ceph.fsid(), ceph.via)
 
     return within(2 * rbd.ANSWER, f"Ceph pool {where.pool}", read)
+
+
+def _volume_pools(options: StateOptions, conf: NovaConf, service: nova_compute.Service) -> t.Dict[str, str]:
+    """List each pool as a run does: by its user."""
+    where = places.options(conf, service, None, options.ceph_user, options.ceph_conf, options.ceph_command)
+
+    def problem(pool: str) -> str:
+        try:
+            with rbd.connect(dataclasses.replace(where, pool=pool)) as ceph:
+                ceph.names()
+        except HostError as error:
+            return str(error)
+        return ""
+
+    def read() -> t.Dict[str, str]:
+        return {pool: problem(pool) for pool in options.volume_pools}
+
+    return within(2 * rbd.ANSWER, "Ceph pools of volumes", read)
 
 
 def _caps(options: StateOptions, conf: NovaConf, service: nova_compute.Service, user: t.Optional[str]) -> CephCaps:

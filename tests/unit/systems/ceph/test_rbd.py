@@ -987,6 +987,24 @@ def test_a_pool_of_volumes_that_may_not_be_opened_is_unread_and_not_empty(monkey
     assert (unnamed.volumes, [entry.part for entry in unnamed.unread]) == (None, ["volumes"])
 
 
+def test_all_volumes_of_a_pool_are_read_by_name_and_only_volumes(monkeypatch):
+    others = {f"{VOLUME}.deleted": about(), "volume-of-somebody": about(), f"{ONE}_disk": about()}
+    Cluster({VOLUME: about(), **others}).install(monkeypatch)
+    read = rbd.read_rbd(library(), [ONE], more=volumes(rbd.EVERY, pools=("volumes",)))
+    (found,) = read.volumes
+    assert (found.image.name, len(found.image.watchers)) == (VOLUME, 1)
+
+
+def test_volumes_for_which_there_is_no_time_are_unread_and_the_images_are_not(monkeypatch):
+    Cluster({VOLUME: about(), f"{ONE}_disk": about()}).install(monkeypatch)
+    monkeypatch.setattr(rbd.time, "monotonic", iter([0, *[rbd.PATIENCE] * 9]).__next__)
+    with rbd.connect(library()) as ceph:
+        read = rbd.facts_of(ceph, "vms", [ONE], more=volumes(rbd.EVERY, pools=("volumes",)))
+    (found,) = read.volumes
+    assert (found.image.watchers, [entry.part for entry in found.image.unread]) == (None, ["image"])
+    assert len(read.images[0].watchers) == 1
+
+
 def test_the_commands_read_volumes_and_say_which_pool_they_may_not(commands):
     calls = commands({**healthy(), "rbd ls": [VOLUME, f"{ONE}_disk"], **image_answers(VOLUME, [WATCHER])})
     read = rbd.read_rbd(options(), [ONE], more=volumes(TWO, pools=("volumes",)))
