@@ -34,7 +34,7 @@ class Effect(str, enum.Enum):
 
     NOTHING = "nothing"
     #: Nova deletes all images of a server whose spawn fails with one of them missing; the guard keeps them.
-    DELETED = "Nova may delete it: a guard snapshot protects it"
+    DELETED = "Nova tries to remove it: the guard snapshot keeps it"
     CONNECTED = "it stays connected to the destination"
     MADE_ANEW = "it is made anew"
     LOST = "it is lost: it exists on the host only"

@@ -93,16 +93,16 @@ CODES: t.Tuple[Code, ...] = (
         remedies={
             "reserved": Remedy(
                 "Look again after a minute. If the attachment is still there, no server has this volume (openstack "
-                "server show {server} -c volumes_attached) and no task of the server is in progress, delete the "
-                "attachment: openstack --os-volume-api-version 3.44 volume attachment delete {attachment}. Cinder "
-                "refuses to delete one that a server uses.",
+                "server show {server} -c volumes_attached) and no task of the server is in progress, run openstack "
+                "volume attachment delete {attachment} --os-volume-api-version 3.44. Cinder refuses this for an "
+                "attachment that a server uses.",
                 acts=(Act((DELETION,), "the attachment has no connection", (PEOPLE,), RECORD),),
             ),
             "twice": Remedy(
-                "Find out which attachment the server uses: nova-manage volume_attachment show {server} {volume}. "
-                "Delete another one only if it is not connected (openstack --os-volume-api-version 3.44 volume "
-                "attachment show ATTACHMENT): openstack --os-volume-api-version 3.44 volume attachment delete "
-                "ATTACHMENT. Cinder refuses to delete one that a server uses.",
+                "Find out which attachment the server uses: nova-manage volume_attachment show {server} {volume}. Of "
+                "the others, look at each (openstack volume attachment show ATTACHMENT --os-volume-api-version 3.44). "
+                "If it is not connected, run openstack volume attachment delete ATTACHMENT --os-volume-api-version "
+                "3.44. Cinder refuses this for an attachment that a server uses.",
                 acts=(Act((DELETION,), "the attachment has no connection", (PEOPLE,), RECORD),),
             ),
         },
