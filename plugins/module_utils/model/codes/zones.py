@@ -168,8 +168,8 @@ CODES: t.Tuple[Code, ...] = (
         remedies={
             "zone-full": Remedy("Free up resources on a host of the server's zone, or add a host."),
             "host-of-shelved-down": Remedy(
-                "Start nova-compute on the server's host: a server that is SHELVED starts there. A request to a host "
-                "that is down waits in the host's queue."
+                "Find out why the server's host is down (playbook audit), because a server that is SHELVED can only "
+                "start there. A request to a host that is down waits in the host's queue."
             ),
             "no-destination": Remedy(
                 "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
@@ -243,8 +243,10 @@ CODES: t.Tuple[Code, ...] = (
         ),
         do="""
             Look at the evidence: what each fact names. Find out where the server's data is, and name that zone:
-            `ansible-playbook unshelve_server.yml -e @cloud.yml -e unshelve_server=web1 -e unshelve_zone=az1 --check`.
-            `pin_servers` leaves such a server out; once unshelved with a named zone, it is pinned.
+
+                ansible-playbook unshelve_server.yml -e @cloud.yml -e unshelve_server=web1 -e unshelve_zone=az1 --check
+
+            `pin_servers` cannot pin such a server. Unshelved with a named zone, it is pinned.
         """,
         why="""
             Nova places such a server as if it were new. Its zone is read from its pin, from the host that shelved it

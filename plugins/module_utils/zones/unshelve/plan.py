@@ -16,6 +16,11 @@ from ...model.requests import UnshelveRequest
 KIND = "unshelve-"
 
 
+def kind_of(server: str) -> str:
+    """Return the kind of journal: of a server, one unshelving is open at a time."""
+    return f"{KIND}{server}"
+
+
 def plan(
     request: UnshelveRequest, server: ApiServer, zone: str, ask: t.Optional[str], pin: t.Optional[str], why: str
 ) -> Plan:
@@ -43,6 +48,6 @@ def plan(
         )
     steps = [
         Step("unshelve", f"unshelve the server in {zone}", CONTROLLER, "unshelve", params, changes),
-        Step("compare", f"verify that the server is in {zone}", CONTROLLER, "compare", params),
+        Step("compare", f"verify that the server is in {zone}", CONTROLLER, "verify_zone", params),
     ]
-    return Plan(f"{KIND}{server.id}", request.operation_id, server.name, steps, notes)
+    return Plan(kind_of(server.id), request.operation_id, server.name, steps, notes)

@@ -24,7 +24,7 @@ from .preflight import STATUSES
 
 def actions(systems: Systems) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
-    return {"unshelve": Unshelve(systems), "compare": Compare(systems)}
+    return {"unshelve": Unshelve(systems), "verify_zone": Compare(systems)}
 
 
 class _Server(WatchedServer):
