@@ -24,6 +24,7 @@ from ..module_utils.systems.api.connection import (
     openstack_spec,
 )
 from ..module_utils.systems.db import engine
+from ..module_utils.zones import home
 from ..module_utils.zones.pins import operation as pin_zones
 from ..plugin_utils.operation_action import CLOCK, ERRORS, OperationAction, Result, Spec, say
 
@@ -124,8 +125,8 @@ def _meant(given: t.Any, listed: server_records.ServerList) -> t.List[facts.ApiS
         listed.complete()
         raise
     if chosen is None:
-        # Shelved ones are on no host: there is no zone to pin them to.
-        return [server for server in listed.servers if server.host is not None]
+        # Others on no host are being built, or have failed: there is no zone to pin them to.
+        return [server for server in listed.servers if server.host is not None or home.is_offloaded(server)]
     unknown = sorted(set(chosen) - {server.id for server in listed.servers})
     if unknown:
         listed.complete()

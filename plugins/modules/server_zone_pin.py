@@ -13,6 +13,8 @@ description:
   - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
     spec is the availability zone pin of the server. A server without an availability zone pin can move to another zone
     at its next resize, migration or evacuation. This module pins each server to its current zone.
+  - A shelved server that is on no host is pinned to the zone that its pin, the host that shelved it, Nova's record and
+    its volumes name. If they name different zones, or no zone, the server cannot be pinned (SG409).
   - A pin to a zone without an aggregate has no effect. The module treats a pin without an effect as missing, and
     replaces the pin if O(nova_api_db_url) is set.
   - If a selected server cannot be pinned, the module changes nothing. With O(partial=true), or with an override of the
@@ -70,8 +72,8 @@ options:
   all_servers:
     type: bool
     default: false
-    description: Whether to select every server of the cloud. If you set O(servers) or O(hosts), the module ignores
-      O(all_servers).
+    description: Whether to select every server of the cloud that is on a host or shelved. If you set O(servers) or
+      O(hosts), the module ignores O(all_servers).
   zone:
     type: str
     description: Expected zone of the servers. The module does not change the availability zone pin of a server whose

@@ -234,6 +234,20 @@ OPERATIONS = (
         },
     ),
     Operation(
+        "unshelve",
+        "unshelve_server",
+        "Unshelve a server in its availability zone",
+        _CLOUD,
+        ("unshelve_server", "unshelve_zone", OVERRIDES),
+        "unshelve a server",
+        "Unshelve the server?",
+        "unshelve_action",
+        {
+            "status": ("status", ("unshelve_server",), "Show the state of an open request"),
+            "roll back": ("rollback", ("unshelve_server",), "End an open request. A server that runs stays running"),
+        },
+    ),
+    Operation(
         "pin",
         "pin_servers",
         "Pin servers to their availability zones",
@@ -322,6 +336,8 @@ LABELS: t.Mapping[str, str] = {
     "resize_strategy": "Method",
     "return_host": "Compute host",
     "return_status": "Compute service afterwards",
+    "unshelve_server": "Server",
+    "unshelve_zone": "Zone, where it is not known",
 }
 
 #: An empty answer means all: nothing to repeat. (And no template has a variable that a workflow's survey asks for.)

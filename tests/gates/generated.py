@@ -72,6 +72,7 @@ GUIDES = {
     "repair_links": "guides/links.md",
     "resize_server": "guides/zones.md",
     "return_host": "guides/return.md",
+    "unshelve_server": "guides/zones.md",
 }
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 

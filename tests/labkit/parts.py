@@ -181,7 +181,7 @@ PARTS = {
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
-    "zones": MatrixPart("resizes and zone pins, broken off and attacked in every way"),
+    "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
     "forecast": MatrixPart("random states of hosts: the forecast against what nova-compute does"),
@@ -316,6 +316,7 @@ OF_FILES = {
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
+    "tests/integration/test_unshelve": "zones",
     "tests/integration/test_volumes_audit": "volumes-audit",
     "tests/integration/test_volumes_rename": "volumes-rename",
     "tests/integration/test_zone": "zones",

@@ -74,11 +74,16 @@ def migrations(lab, uuid):
 LEARNS_NOTHING = {"DEFAULT": "sync_power_state_interval = -1", "workarounds": "handle_virt_lifecycle_events = false"}
 
 
-@contextlib.contextmanager
 def unaware(lab, host):
     """The minutes after a host's boot, for as long as a test wants: Nova does not compare guests with their servers."""
+    return configured(lab, host, LEARNS_NOTHING)
+
+
+@contextlib.contextmanager
+def configured(lab, host, settings):
+    """Have nova-compute of a host run with other settings, by section. Afterwards as before."""
     conf = "/etc/nova/nova.conf"
-    lines = "".join(f"[{section}]\n{line}\n" for section, line in LEARNS_NOTHING.items())
+    lines = "".join(f"[{section}]\n{line}\n" for section, line in settings.items())
     lab.ssh(host, f"cp -p {conf} {conf}.kept; cat >> {conf}", stdin=lines)
     _restart(lab, host)
     try:

@@ -19,6 +19,7 @@ ROLES = {
     "migrate_server": ("migrate", "server_migrate"),
     "repair_links": ("repair", "compute_link"),
     "resize_server": ("resize", "server_resize"),
+    "unshelve_server": ("unshelve", "server_unshelve"),
     "pin_servers": ("pin", "server_zone_pin"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}

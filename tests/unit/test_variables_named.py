@@ -37,6 +37,7 @@ NO_VARIABLES = {
     "resize_prep": "a task_state",
     "resize_migrating": "a task_state",
     "resize_instance": "a method of nova-compute",
+    "unshelve_instance": "the same",
     "stackguard_playbook": "what a playbook gives its first task",
     # What a connection is marked with.
     "stackguard_bounds": "a key of a connection's info",

@@ -186,7 +186,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     pin, zone = facts.pins[server.id], places.zone_of(server.host)
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
-        pins = playbook("pin_servers", server.host, "pin_hosts")
+        variable = "pin_hosts" if server.host is not None else "pin_servers"
+        pins = playbook("pin_servers", server.host or server.id, variable)
         yield finding("SG401", subject_of(server), evidence, remedy_text("SG401", "unpinned"), commands=pins)
     elif pin not in places.carried:
         yield finding("SG402", subject_of(server), evidence, _ineffective(facts, str(pin), zone))
@@ -218,8 +219,13 @@ def is_default(facts: ZoneFacts, zone: str) -> bool:
     return zone == DEFAULT or any(row.zone == zone and row.host not in in_zones for row in _computes(facts))
 
 
-def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
-    """SG405: a volume is in another zone. One in a zone that no aggregate carries (a lone default) says nothing."""
+def volumes(
+    facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None, zone: t.Optional[str] = None
+) -> Items:
+    """SG405: a volume is in another zone. One in a zone that no aggregate carries (a lone default) says nothing.
+
+    ``zone``: the one that a server on no host is to be in.
+    """
     if not server.volumes:
         return
     if facts.volumes is None or facts.aggregates is None:
@@ -229,15 +235,15 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     if unread:
         yield Unchecked("SG405", server.id, f"volumes that were not read: {', '.join(unread[:SHOWN])}")
     places = places or Places(facts)
-    zone, known = places.zone_of(server.host), places.carried
+    where, zone = ("zone of its host", places.zone_of(server.host)) if zone is None else ("its zone", zone)
     apart = {
         volume: facts.volumes[volume]
         for volume in server.volumes
-        if facts.volumes.get(volume) in known and facts.volumes[volume] != zone
+        if facts.volumes.get(volume) in places.carried and facts.volumes[volume] != zone
     }
     if apart and zone is not None:
         remedy = remedy_text("SG405", "volume-in-another-zone")
-        yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
+        yield finding("SG405", subject_of(server), {where: zone, "volumes": apart}, remedy)
 
 
 # --- moves ----------------------------------------------------------------------------------------------------

@@ -581,6 +581,8 @@ class ServerGroup:
 #: The status of a server whose cell does not answer (C(api/openstack/compute/servers.py)): Nova shows only that it
 #: exists, neither its host nor its pin.
 CELL_DOWN = "UNKNOWN"
+#: The status of a shelved server that is on no host any more.
+OFFLOADED = "SHELVED_OFFLOADED"
 #: The part that is unread where Nova's list of servers lacks those of a cell that did not answer.
 SILENT_CELLS = "servers.unknown"
 
@@ -872,6 +874,16 @@ class EvacuationFacts:
 
 
 @dataclasses.dataclass(frozen=True)
+class ShelvedServer:
+    """What Nova's actions say of a shelved server that is on no host."""
+
+    #: The host that shelved it; None: no event names one.
+    host: t.Optional[str]
+    #: Whether an attempt to unshelve it since then may have written the zone that Nova shows.
+    tried: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class ZoneFacts:
     """What decides in which availability zone servers stay, of the servers that were asked for. None: unread."""
 
@@ -895,6 +907,8 @@ class ZoneFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Hosts, and uuids of servers, whose cell did not answer: their servers are in no list.
     silent: t.List[str] = dataclasses.field(default_factory=list)
+    #: Server uuid to what is known of it, for those that are shelved and on no host.
+    shelved: t.Optional[t.Dict[str, ShelvedServer]] = None
 
 
 @dataclasses.dataclass(frozen=True)

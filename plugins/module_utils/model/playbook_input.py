@@ -456,6 +456,14 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         host=("return_host",),
         peers=other_hosts,
     ),
+    "unshelve_server": PlaybookInput(
+        _HERE.format("unshelve_server"),
+        names={"unshelve_server": "name", "unshelve_zone": "name"},
+        rules=(_lasting_state_host,),
+        told={"server": None, "zone": None, "why": None},
+        collects=lambda _given: False,
+        peers=lambda _given: (),
+    ),
 }
 
 

@@ -168,6 +168,17 @@ class ResizeRequest:
     timeout: int = 3600
 
 
+@dataclasses.dataclass(frozen=True)
+class UnshelveRequest:
+    """A shelved server that is to run again in its zone."""
+
+    operation_id: str = "unset"
+    #: How the pin that Nova writes is given back, if the server stays shelved; None: it cannot be.
+    method: t.Optional[str] = None
+    #: Seconds.
+    timeout: int = 3600
+
+
 #: When a server is moved cold: never; where it does not run; also where Nova refused to move it live.
 COLD_NEVER, COLD_STOPPED, COLD_FALLBACK = "never", "stopped", "fallback"
 COLD_RULES = (COLD_NEVER, COLD_STOPPED, COLD_FALLBACK)

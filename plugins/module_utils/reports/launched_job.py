@@ -45,6 +45,7 @@ TEMPLATES: t.Mapping[str, t.Tuple[str, t.Tuple[str, ...]]] = {
     "repair_links": ("Nova: repair links", (CHECK, *_BACK)),
     "resize_server": ("Nova: resize", (CHECK, *_BACK)),
     "return_host": ("Nova: return", (CHECK, *_ENDED)),
+    "unshelve_server": ("Nova: unshelve", (CHECK, *_BACK)),
 }
 #: The playbook whose variables begin with a word.
 _PREFIXES = {name.partition("_")[0]: name for name in TEMPLATES if "_" in name}

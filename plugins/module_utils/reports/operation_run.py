@@ -47,6 +47,7 @@ TITLES: t.Mapping[str, str] = {
     "migrate_server": "Move of servers",
     "resize_server": "Resize of a server",
     "return_host": "Return of a compute host",
+    "unshelve_server": "Unshelving of a server",
 }
 PASS, WARN, BLOCK = "pass", "warn", "block"
 

@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner impo
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.zones import server_operation
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import operation as resize_run
 from ansible_collections.stackguard.nova.tests.unit.cinders import attachment, cinder, volume
@@ -517,7 +518,7 @@ def with_volume(monkeypatch, status):
 @pytest.mark.parametrize(("severity", "failed"), [("warning", True), ("info", False)])
 def test_volumes_that_did_not_go_along_are_told_and_the_run_is_not_green(monkeypatch, state, severity, failed):
     wrong = findings.finding("SG524", findings.Subject("instance", WEB), {}, "look", severity)
-    monkeypatch.setattr(resize_run, "check_one", lambda _systems, _uuid: findings.Checked((wrong,)))
+    monkeypatch.setattr(server_operation, "check_one", lambda _systems, _uuid: findings.Checked((wrong,)))
     nova = with_volume(monkeypatch, "in-use")
     result = resize(nova, state)
     assert (result["state"], bool(result.get("failed"))) == ("finished", failed)

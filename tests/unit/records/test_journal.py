@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records.journal im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as returns
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as resize
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.unshelve import plan as unshelve
 from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 #: Everything of C(os) that writing may call.
@@ -215,7 +216,8 @@ def understood(name="rename", **more):
 def test_the_kinds_that_are_understood_are_those_of_the_operations():
     """A record is read on compute hosts, where no operation is."""
     assert set(journal_read.KINDS) == {moves.KIND, rename.KIND, links.KIND}
-    of_one = {arrival.kind_of("a"), evacuation.kind_of("a"), returns.kind_of("a"), resize.kind_of("a")}
+    kinds = (arrival.kind_of, evacuation.kind_of, returns.kind_of, resize.kind_of, unshelve.kind_of)
+    of_one = {kind_of("a") for kind_of in kinds}
     assert {f"{kind}a" for kind in journal_read.KINDS_OF_ONE} == of_one
     assert set(journal_read.STATES) == {journals.OPEN, journals.ROLLING_BACK, *journals.FINAL}
     assert journal_read.PLAN == SHA256

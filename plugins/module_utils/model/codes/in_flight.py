@@ -721,8 +721,15 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "pin-unread": Remedy(_PIN_UNREAD),
             "host-of-pin-without-single-zone": Remedy(_ONE_ZONE),
-            "servers-unread-for-resize": Remedy(_APIS_ANSWER),
+            "asked-servers-unread": Remedy(_APIS_ANSWER),
             "pin-unread-for-resize": Remedy(_PIN_UNREAD),
+            "zone-of-shelved-unread": Remedy(
+                "Make sure that the APIs of Nova and Cinder answer, and set nova_api_db_url before Nova 29. Then run "
+                "the same command again."
+            ),
+            "disks-of-shelved-unread": Remedy(
+                "Make sure that the APIs of Glance and Cinder answer, then run the same command again."
+            ),
             "apis-unread-for-drain": Remedy(_APIS_ANSWER),
             "allocations-unread-for-drain": Remedy(
                 "Make sure that placement answers, then run the same command again."
@@ -743,11 +750,12 @@ CODES: t.Tuple[Code, ...] = (
         of_server=True,
         overridden_by="the server's uuid",
         why="""
-            Nova moves only servers that are active, paused or stopped. For some minutes after a reboot of their host,
-            it shows servers as ACTIVE whose guests are off. Live-migrate such a server, and it is destroyed: Nova ends
-            the migration as if it had succeeded, removes the domain on the source and with it local disks, sets the
-            server to ERROR on the destination, and keeps the allocation of the migration. So the status is compared
-            with libvirt, and nova-compute is asked just before (`openstack server show --diagnostics SERVER`).
+            Nova moves only servers that are active, paused or stopped, and unshelves only those that are shelved, from
+            the image that it made of them. For some minutes after a reboot of their host, it shows servers as ACTIVE
+            whose guests are off. Live-migrate such a server, and it is destroyed: Nova ends the migration as if it had
+            succeeded, removes the domain on the source and with it local disks, sets the server to ERROR on the
+            destination, and keeps the allocation of the migration. So the status is compared with libvirt, and
+            nova-compute is asked just before (`openstack server show --diagnostics SERVER`).
 
             Nova evacuates only servers that are active, stopped or in ERROR, and none with a virtual TPM
             (`hw:tpm_version`, `hw_tpm_version`), a share (read from microversion 2.97 on) or an accelerator port
@@ -807,6 +815,16 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "statuses-of-run": Remedy("The run moves only servers with the status {statuses}."),
             "statuses-of-resize": Remedy("Nova resizes only servers with the status {statuses}."),
+            "statuses-of-unshelve": Remedy("Nova unshelves only servers with the status {statuses}."),
+            "image-of-shelved-absent": Remedy(
+                "Find the image that Nova made to shelve the server (openstack image list --property "
+                "instance_uuid=SERVER; its name ends with -shelved). Without it, Nova sets the server to ERROR. If the "
+                "image was renamed and is active, override this finding."
+            ),
+            "volumes-of-shelved-lost": Remedy(
+                "Find out what happened to these volumes (openstack volume show VOLUME): Nova keeps those of a shelved "
+                "server reserved. With a volume in another state, the server stays shelved, or starts without its data."
+            ),
             "status-cannot-move": Remedy("Bring the server into a state in which Nova can move it."),
             "soft-deleted": Remedy(
                 "Restore the server (openstack server restore {uuid}), or delete the server for good (openstack server "
@@ -824,7 +842,7 @@ CODES: t.Tuple[Code, ...] = (
                 "Run the same command again, so that the run reads the server again: it left its host while the "
                 "run was reading the host's servers."
             ),
-            "resized-server-absent": Remedy("Give the name or the uuid of an existing server."),
+            "asked-server-absent": Remedy("Give the name or the uuid of an existing server."),
             "in-database-and-not-listed": Remedy(
                 "Find out why Nova does not list the server. If the server is soft-deleted, restore the server "
                 "(openstack server restore), or delete the server for good (openstack server delete --force).",

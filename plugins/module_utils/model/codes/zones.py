@@ -74,6 +74,11 @@ CODES: t.Tuple[Code, ...] = (
                 "Put the server's host into an aggregate with a zone first. Give the zone another name than Nova's "
                 "default zone."
             ),
+            "zone-of-shelved-without-aggregate": Remedy(
+                "Put the hosts of this zone into an aggregate with a zone, and pin the server to it. With an override "
+                "of this finding, Nova chooses any host of the cloud, and the run reports a server that lands "
+                "elsewhere (SG407)."
+            ),
         },
     ),
     Code(
@@ -161,6 +166,10 @@ CODES: t.Tuple[Code, ...] = (
         """,
         remedies={
             "zone-full": Remedy("Free up resources on a host of the server's zone, or add a host."),
+            "host-of-shelved-down": Remedy(
+                "Find out why the server's host is down (playbook audit), because a server that is SHELVED can only "
+                "start there. A request to a host that is down waits in the host's queue."
+            ),
             "no-destination": Remedy(
                 "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
                 "this zone."
@@ -172,7 +181,10 @@ CODES: t.Tuple[Code, ...] = (
         "landed-outside-zone",
         BLOCKER,
         "The server landed outside its zone.",
-        override=("None: a resize into another zone is always reverted, unless the owner has already confirmed it."),
+        override=(
+            "None: a resize into another zone is always reverted, unless the owner has already confirmed it. An "
+            "unshelved server stays where it runs."
+        ),
         why="""
             The guest runs in another zone than its volumes. A host whose zone Nova does not show counts as outside,
             too. The run never confirms such a resize.
@@ -189,6 +201,10 @@ CODES: t.Tuple[Code, ...] = (
             "resize-reverted": Remedy(
                 "Pin the server (resize_strategy=pin_api or pin_db), or make enough resources available in its zone. "
                 "The run has reverted the resize."
+            ),
+            "unshelved-outside-zone": Remedy(
+                "Move the server back to a host of its zone: openstack --os-compute-api-version 2.30 server migrate "
+                "--live-migration --host HOST SERVER. The server runs, so the run does not shelve it again."
             ),
             "drained-guest-in-another-zone": Remedy(
                 "Find out whether the owner or an operator moved the server to another zone (openstack server event "
@@ -213,6 +229,44 @@ CODES: t.Tuple[Code, ...] = (
         """,
         remedies={
             "aggregates-differ": Remedy("Synchronise the aggregates: nova-manage placement sync_aggregates."),
+        },
+    ),
+    Code(
+        "SG409",
+        "shelved-zone-unclear",
+        BLOCKER,
+        "The zone of a shelved server that is on no host is not known for certain.",
+        overridden_by="the server's uuid",
+        override=(
+            "It passes a zone named in `unshelve_zone` that all facts contradict: the server then moves into this zone."
+        ),
+        do="""
+            Look at the evidence: what each fact names. Find out where the server's data is, and name that zone:
+
+                ansible-playbook unshelve_server.yml -e @cloud.yml -e unshelve_server=web1 -e unshelve_zone=az1 --check
+
+            `pin_servers` cannot pin such a server. Unshelved with a named zone, it is pinned.
+        """,
+        why="""
+            Nova places such a server as if it were new. Its zone is read from its pin, from the host that shelved it
+            (by the events of its actions), from the zone that Nova shows, and from its volumes; all that name a zone
+            must name the same. After an attempt to unshelve it that reached a host, the zone that Nova shows is
+            that host's, and counts no more. A zone that no longer exists does not count either.
+        """,
+        remedies={
+            "zones-of-shelved-differ": Remedy(
+                "Find out in which of these zones the server belongs, and name the zone: unshelve_server -e "
+                "unshelve_server=SERVER -e unshelve_zone=ZONE."
+            ),
+            "zone-of-shelved-unknown": Remedy(
+                "Ask the server's owner in which zone it belongs, and name the zone: unshelve_server -e "
+                "unshelve_server=SERVER -e unshelve_zone=ZONE."
+            ),
+            "named-zone-is-another": Remedy(
+                "Verify unshelve_zone: everything that is known of the server names another zone. To unshelve the "
+                "server in the named zone all the same, override this finding."
+            ),
+            "named-zone-unknown": Remedy("Name an existing zone in unshelve_zone: openstack availability zone list."),
         },
     ),
 )

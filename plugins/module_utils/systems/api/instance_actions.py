@@ -25,12 +25,17 @@ INSTANCE_ACTIONS = "2.84"
 ACTIONS = "2.58"
 #: Seconds in which a nova-compute that runs takes up what was asked of it.
 ON_ITS_WAY = 300.0
+#: Actions that take a server off its host.
+SHELVINGS = ("shelve", "shelveOffload")
 #: Actions that the API carries out by itself: no nova-compute begins an event of them.
 BY_API = frozenset({"lock", "unlock", "create"})
 
 
-def why(connection: t.Any, server: Json) -> str:
-    """Return what Nova says of a server's newest action: its events, its message, the migration, the fault."""
+def why(connection: t.Any, server: Json, moved: bool = True) -> str:
+    """Return what Nova says of a server's newest action: its events, its message, the migration, the fault.
+
+    ``moved``: whether the action makes a migration record: the last one is not of another action.
+    """
     said: t.List[str] = []
     path = f"/servers/{server['id']}/os-instance-actions"
     try:
@@ -41,7 +46,7 @@ def why(connection: t.Any, server: Json) -> str:
             failed = [event for event in action.get("events") or [] if event.get("result") == "Error"]
             said += [str(event.get("details") or event.get("event")) for event in failed]
             said.append(str(action.get("message") or ""))
-        migration = migration_records.last_migration(connection, server["id"])
+        migration = migration_records.last_migration(connection, server["id"]) if moved else None
         if migration is not None:
             said.append(f"migration {migration['status']}")
     except ApiError as error:
@@ -113,6 +118,42 @@ def asked_since(connection: t.Any, known: t.Mapping[str, t.Optional[str]]) -> t.
         return found
 
     return {uuid: found for uuid, found in http.each(sorted(known), since).items() if found}
+
+
+def shelved_server(connection: t.Any, uuid: str) -> facts.ShelvedServer:
+    """Return which host shelved a server, and whether an unshelving since then chose a host.
+
+    An event names the host that it was on. The conductor writes the chosen host's zone into the instance, and it stays
+    when the host then fails (conductor/manager.py, unshelve_instance; compute/manager.py, _unshelve_instance; 26 to
+    34).
+    """
+    tried = shelved = False
+    for row in _actions(connection, uuid):
+        if row["action"] in SHELVINGS:
+            shelved = True
+            host = next((event["host"] for event in _events(connection, uuid, row) if _of_compute(event)), None)
+            if host is not None:
+                return facts.ShelvedServer(str(host), tried)
+        elif shelved and row["action"] not in BY_API:
+            break  # What was before this shelving may have been on another host.
+        elif row["action"] == "unshelve":
+            tried = tried or any(_chose_host(event) for event in _events(connection, uuid, row))
+    return facts.ShelvedServer(None, tried)
+
+
+def _events(connection: t.Any, uuid: str, row: t.Mapping[str, t.Any]) -> t.List[Json]:
+    path = f"/servers/{uuid}/os-instance-actions/{row['request_id']}"
+    return list(http.call(connection, http.COMPUTE, "GET", path, INSTANCE_ACTIONS)["instanceAction"]["events"])
+
+
+def _of_compute(event: t.Mapping[str, t.Any]) -> bool:
+    return str(event["event"]).startswith("compute_") and bool(event.get("host"))
+
+
+def _chose_host(event: t.Mapping[str, t.Any]) -> bool:
+    """Whether the scheduler has found a host, or may have: any other error than NoValidHost comes after it."""
+    none_found = event.get("result") == "Error" and "No valid host" in str(event.get("details"))
+    return event["event"] in ("schedule_instances", "compute_unshelve_instance") and not none_found
 
 
 def _asked(connection: t.Any, uuid: str, row: t.Mapping[str, t.Any]) -> facts.GuestAction:

@@ -32,6 +32,8 @@ COLD = "2.56"
 PIN_WRITTEN = "2.104"
 #: A resize means the same in every microversion; of this one the answers are known.
 RESIZE = server_records.SERVERS
+#: An unshelving in a zone that is named (and that the server is pinned to from then on), and one that names none.
+UNSHELVE_ZONE, UNSHELVE = "2.77", server_records.SERVERS
 #: An evacuation that keeps the power state, and one that leaves the server stopped.
 KEEP = "2.68"
 STOP = "2.95"
@@ -76,6 +78,14 @@ def pin(connection: t.Any, uuid: str, zone: t.Optional[str]) -> None:
 def resize(connection: t.Any, uuid: str, flavor: str) -> None:
     """Ask for a resize. Where it goes is the scheduler's choice: there is no way to name a host."""
     _act(connection, uuid, {"resize": {"flavorRef": flavor}}, RESIZE)
+
+
+def unshelve(connection: t.Any, uuid: str, zone: t.Optional[str]) -> None:
+    """Ask for a shelved server to run again. ``zone``: of one on no host; Nova pins it there, also if it then fails."""
+    if zone is None:
+        _act(connection, uuid, {"unshelve": None}, UNSHELVE)
+    else:
+        _act(connection, uuid, {"unshelve": {"availability_zone": zone}}, UNSHELVE_ZONE)
 
 
 def evacuate(connection: t.Any, uuid: str, host: str, target_state: str = "keep") -> None:

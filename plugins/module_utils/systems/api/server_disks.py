@@ -47,6 +47,23 @@ def volumes_of(
     return {uuid: [found[volume] for volume in volumes] for uuid, volumes in wanted.items()}
 
 
+def volume_states(connection: t.Any, server: facts.ApiServer) -> t.Dict[str, str]:
+    """Return the status of each volume of a server, by its uuid. Raises :class:`ApiError`."""
+    (rows,) = volumes_of(connection, [server], {}).values() if server.volumes else ([],)
+    return {str(row["id"]): str(row.get("status")) for row in rows}
+
+
+def shelved_images(connection: t.Any, uuid: str) -> t.Dict[str, str]:
+    """Return the status of each image that Nova made of a server to shelve it, by its uuid. Raises :class:`ApiError`.
+
+    Nova names it so, and notes the server in it (nova/compute/api.py, shelve; utils.py, create_image; 26 to 34).
+    """
+    params = {"instance_uuid": uuid, "limit": http.PAGE}
+    rows = http.items(connection, http.IMAGE, "/images", "images", params=params)
+    own = [row for row in rows if row.get("instance_uuid") == uuid and str(row.get("name")).endswith("-shelved")]
+    return {str(row["id"]): str(row.get("status")) for row in own}
+
+
 def encrypted_volumes(
     servers: t.Sequence[facts.ApiServer],
     volumes: t.Mapping[str, t.Sequence[Json]],

@@ -9,6 +9,7 @@ A server's pin is shown from 2.96 on (release 29); before that the API database 
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import typing as t
 
@@ -21,6 +22,7 @@ from . import (
     host_aggregates,
     http,
     hypervisors,
+    instance_actions,
     resource_providers,
     server_disks,
     server_records,
@@ -39,7 +41,8 @@ def read_zones(
 ) -> facts.ZoneFacts:
     """Read what decides in which zone these servers stay. ``flavor``: what they shall be; None: what they are.
 
-    ``whole`` False, for many servers: without their volumes and placement's offers, each of which is a call.
+    ``whole`` False, for many servers: without their volumes and placement's offers, each of which is a call. Of those
+    that are shelved and on no host the volumes are read: they say where such a server belongs.
     Never raises for a part that cannot be read: see ``unread``. ``silent``: whose cell did not answer when the servers
     were listed.
     """
@@ -62,8 +65,7 @@ def read_zones(
     if offered is not None and _at_least(offered, server_records.PIN_SHOWN):
         pins, pins_from = {server.id: server.pinned_availability_zone for server in servers}, "compute API"
     elif api_db_url:
-        uuids = [server.id for server in servers]
-        pins = part("pins", lambda: request_specs.read_zones(str(api_db_url), uuids))
+        pins = part("pins", lambda: request_specs.read_zones(str(api_db_url), [server.id for server in servers]))
         pins_from = "API database"
     else:
         unread.append(
@@ -71,6 +73,8 @@ def read_zones(
                 "pins", (f"microversion {offered} does not show availability zone pins, and nova_api_db_url is not set")
             )
         )
+    offloaded = [server for server in servers if server.status == facts.OFFLOADED]
+    uuids = [server.id for server in offloaded]
     found = None
     if whole and aggregates is not None and services is not None:
         places = aggregates, services
@@ -85,10 +89,15 @@ def read_zones(
         servers=list(servers),
         pins=pins,
         pins_from=pins_from,
-        volumes=part("volumes", lambda: server_disks.volume_zones(connection, servers)) if whole else None,
+        volumes=part("volumes", lambda: server_disks.volume_zones(connection, servers if whole else offloaded))
+        if whole or offloaded
+        else None,
         offers=found,
         unread=unread,
         silent=sorted({*silent, *compute_services.silent_hosts(rows or ())}),
+        shelved=part(
+            "shelvings", lambda: http.each(uuids, lambda uuid: instance_actions.shelved_server(connection, uuid))
+        ),
     )
 
 
@@ -119,10 +128,7 @@ def _offers(
         wanted = flavor or server.flavor
         if wanted is None or server.image is None or server.host not in zones:
             continue
-        zone = zones[server.host]
-        query = allocation_candidates.zone_query(
-            wanted, bool(server.image), [item.uuid or "" for item in aggregates if _carries(item, zone)]
-        )
+        query = _query(server, wanted, zones[server.host], aggregates)
         key = repr(sorted(query.items()))
         if key not in answers:
             answers[key] = allocation_candidates.list_offers(connection, query)
@@ -130,5 +136,22 @@ def _offers(
     return found
 
 
-def _carries(aggregate: facts.ApiAggregate, zone: t.Optional[str]) -> bool:
-    return aggregate.availability_zone is not None and aggregate.availability_zone == zone
+def with_offers(connection: t.Any, about: facts.ZoneFacts, server: facts.ApiServer, zone: str) -> facts.ZoneFacts:
+    """Return the facts with the hosts that placement offers a server within a zone which no host of its own tells."""
+    if server.flavor is None or server.image is None or about.aggregates is None:
+        return about
+    try:
+        found = allocation_candidates.list_offers(connection, _query(server, server.flavor, zone, about.aggregates))
+    except ApiError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("offers", error.message)])
+    return dataclasses.replace(about, offers={**(about.offers or {}), server.id: found})
+
+
+def _query(
+    server: facts.ApiServer,
+    flavor: facts.ServerFlavor,
+    zone: t.Optional[str],
+    aggregates: t.Sequence[facts.ApiAggregate],
+) -> t.Dict[str, str]:
+    inside = [item.uuid or "" for item in aggregates if item.availability_zone and item.availability_zone == zone]
+    return allocation_candidates.zone_query(flavor, bool(server.image), inside)

@@ -34,7 +34,7 @@ _READERS = ("audit", "rename_host", "return_host", "repair_links")
 #: Those of them that look for requests that wait in RabbitMQ.
 _BROKERS = ("audit", "rename_host", "return_host")
 #: Those that read and write the pin in a request spec, of a Nova whose API does not.
-_SPECS = ("resize_server", "pin_servers")
+_SPECS = ("resize_server", "unshelve_server", "pin_servers")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
 
 

@@ -15,6 +15,7 @@ from ...model.facts import CELL_DOWN, ApiServer, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, finding
 from ...model.lookups import gather
 from ...model.plan import CONTROLLER, Change, Plan, Step
+from .. import home
 from ..resize import preflight as resize
 
 #: Hosts and servers of silent cells that a finding names.
@@ -149,7 +150,7 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
         return None
     if server.task_state is not None:
         return finding("SG701", subject, {"task_state": server.task_state}, remedy_text("SG701", "pin-waits-for-task"))
-    method, why = _method(facts, server, before, after, request)
+    method, why = method_of(facts, server, before, after, request)
     if method is None:
         remedy = remedy_text("SG705", "pin-strategy-without-option")
         return finding("SG705", subject, {"pinned to": before, "wanted": after, "why not": why}, remedy)
@@ -166,7 +167,11 @@ def _wanted(
         return kept.before if kept.was_written(before) else before
     if request.state == UNPINNED:
         return None
-    subject, zone, known = zones.subject_of(server), zones.zone_of(facts, server.host), facts.aggregates or []
+    subject, known = zones.subject_of(server), facts.aggregates or []
+    place = home.find(facts, server) if home.is_offloaded(server) else home.Home(zones.zone_of(facts, server.host))
+    if place.finding is not None:
+        return place.finding
+    zone = place.zone
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
         return finding("SG709", subject, evidence, remedy_text("SG709", "host-of-pin-without-single-zone"))
@@ -179,7 +184,7 @@ def _wanted(
     return zone
 
 
-def _method(
+def method_of(
     facts: ZoneFacts, server: ApiServer, before: t.Optional[str], after: t.Optional[str], request: PinRequest
 ) -> t.Tuple[t.Optional[str], str]:
     """The API unpins, and pins what is not pinned to the zone that it is in. The database takes any change."""
@@ -189,10 +194,10 @@ def _method(
             f"this Nova offers microversion {facts.compute_max_microversion}, but a pin through the API needs "
             f"{resize.PIN_API}"
         )
-    elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
+    elif after is not None and (before is not None or after != _current(facts, server)):
         api = (
             "the API can pin a server only to the current zone of the server, and only if the server has no pin; "
-            f"this server is pinned to {before}"
+            f"Nova shows this server in {_current(facts, server)}, pinned to {before}"
         )
     problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}
     for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):
@@ -200,6 +205,11 @@ def _method(
             return method, ""
     named = problems if request.strategy == "auto" else {request.strategy: problems[request.strategy]}
     return None, ", and ".join(str(problem) for problem in named.values())
+
+
+def _current(facts: ZoneFacts, server: ApiServer) -> t.Optional[str]:
+    """Return the zone to which the API pins a server: of one on no host, the one that Nova has recorded."""
+    return server.availability_zone if server.host is None else zones.zone_of(facts, server.host)
 
 
 def as_plan(kind: str, operation_id: str, subject: str, rows: t.Iterable[PinChange]) -> Plan:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ...engine import lifecycle, runner, server_run
+from ...engine import lifecycle, runner
 from ...engine.lifecycle import OpenJournal, Refused
-from ...engine.moved_volumes import check_one
-from ...engine.planned import Planned, Prepared
+from ...engine.planned import Prepared
 from ...engine.server_run import ServerRun
 from ...engine.systems import Systems
 from ...hazards import unfit
-from ...model import approval, findings, releases
+from ...model import approval
 from ...model.block_storage import BlockStorage
 from ...model.errors import ApiError
 from ...model.facts import ApiServer, Bundle, FactsError, ServerFlavor, to_plain
@@ -27,7 +26,6 @@ from ...model.plan import Plan
 from ...model.requests import ResizeRequest
 from ...records import evidence
 from ...records import journal as journals
-from ...reports.terminal import findings_text
 from ...systems.api import (
     block_storage,
     flavors,
@@ -37,70 +35,26 @@ from ...systems.api import (
     server_records,
     zone_facts,
 )
+from ..server_operation import ServerOperation
 from . import plan as plans
 from . import preflight as checks
 from . import steps
-
-#: Below it a server does not show what its flavor holds.
-OLDEST = "2.53"
 
 Result = t.Dict[str, t.Any]
 Flavor = t.Tuple[str, ServerFlavor]
 
 
-class Resize(Planned):
+class Resize(ServerOperation):
     """A resize of one server within its zone."""
 
-    PREFIX = "resize_"
-
-    def __init__(self, run: ServerRun) -> None:
-        super().__init__(run)
-        self.cloud = run.systems.cloud
-        self._uuid: t.Optional[str] = None
-        #: Codes of what is wrong with its volumes at the end.
-        self._wrong = ""
-
-    # --- finding
-
-    @property
-    def identity(self) -> str:
-        """The uuid of the server that is meant, also of one that is gone and whose journal is open."""
-        if self._uuid is None:
-            self._uuid = server_run.identity(self.run, plans.KIND)
-        return self._uuid
-
-    def operation_text(self) -> str:
-        """Return what is asked for."""
-        return f"resize of {self.run.options['server']}"
-
-    def kind(self) -> str:
-        """Return the kind of journal."""
-        return plans.kind_of(self.identity)
-
-    def current_state_text(self, journal: t.Optional[Result]) -> str:
-        """Return how the server is."""
-        now = self._as_it_is()
-        return f"The server is {now}" if journal is None else f"{journal['subject']} is {now}"
-
-    def _as_it_is(self) -> str:
-        try:
-            server = server_records.existing_server(self.cloud, self.identity)
-        except server_records.NotShownError:
-            return "not shown by Nova"
-        if server is None:
-            return "deleted"
-        task = f" ({server.task_state})" if server.task_state else ""
-        return f"{server.status}{task} on {server.host}, flavor {server.flavor.name if server.flavor else 'not read'}"
+    # Below this microversion a server does not show what its flavor holds.
+    PREFIX, KIND, OLDEST, WHAT = "resize_", plans.KIND, "2.53", "resize"
 
     # --- judging
 
     def prepare(self) -> Prepared:
         """Read, judge and plan."""
-        offered = http.max_microversion(self.cloud, http.COMPUTE)
-        if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
-            raise Refused(
-                f"SG705 release-unsupported: this Nova offers microversion {offered}, but the run needs {OLDEST}"
-            )
+        self.refuse_old()
         flavor = flavors.find_flavor(self.cloud, str(self.run.options["flavor"]))
         if flavor is None:
             raise Refused(f"there is no flavor {self.run.options['flavor']}")
@@ -210,12 +164,6 @@ class Resize(Planned):
         named = options["flavor"] or (about["flavor"] if options["action"] == lifecycle.RESUME else None)
         return named not in (about["flavor"], about["flavor_name"])
 
-    def result_fields(self, journal: t.Optional[Result]) -> Result:
-        """Return the server and its zone."""
-        if journal is None:
-            return {"server": self.identity}
-        return {"server": journal["about"]["server"], "zone": journal["about"]["zone"]}
-
     # --- carrying out
 
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
@@ -227,38 +175,14 @@ class Resize(Planned):
         """Return what carries out the steps."""
         return steps.actions(systems)
 
-    def forward(self, open_journal: OpenJournal) -> Result:
-        """Carry it out. A stray, a refusal and a server whose owner took it elsewhere are taken back at once."""
-        try:
-            return super().forward(open_journal)
-        except steps.TakeBackError as error:
-            # The journal knows what was begun since.
-            open_journal.read_again()
-            return self.backward(open_journal, str(error), error.finding)
-
     def finished_text(self, journal: Result) -> str:
         """Return how it was resized."""
-        last = [str(event["text"]) for event in journal["history"] if event.get("step") and event.get("text")]
-        text = f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
-        if not self._wrong:
-            return text
-        return f"{text}. But Cinder does not have its volumes connected to its host, and only there: {self._wrong}"
-
-    def ended_fields(self, journal: Result) -> Result:
-        """Return what Cinder says of the server's volumes. If they are not as a move leaves them, the run fails."""
-        if not journal["about"].get("volumes", True):
-            return {}
-        checked = check_one(self.run.systems, self.identity)
-        if not checked.findings and not checked.unchecked:
-            return {}
-        self.run.say(findings_text(checked, self.run.overrides))
-        self._wrong = ", ".join(sorted({item.code for item in checked.findings if item.severity != findings.INFO}))
-        report = findings.report(checked, self.run.clock.now(), 0, 1, self.run.overrides)
-        return {"report": report, **({"failed": True} if self._wrong else {})}
+        flavor = journal["about"]["flavor_name"]
+        return self.with_volumes(f"the resize of {journal['subject']} to {flavor} is complete: {self.said(journal)}")
 
     def undone_text(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""
-        return f"{journal['subject']} was not resized as requested: {why}. The server is {self._as_it_is()}"
+        return f"{journal['subject']} was not resized as requested: {why}. The server is {self.as_it_is()}"
 
     def end_open(self, journal: Result) -> Result:
         """Take back what an open operation did. What is confirmed cannot be."""

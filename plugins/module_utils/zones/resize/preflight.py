@@ -14,9 +14,10 @@ from ...model import releases
 from ...model.block_storage import BlockStorage
 from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiMigration, ApiServer, Bundle, ZoneFacts
-from ...model.findings import Checked, Finding, Subject, Unchecked, finding
+from ...model.findings import Checked, Finding, Unchecked, finding
 from ...model.lookups import Items, gather
 from ...model.requests import ResizeRequest
+from .. import home
 
 #: Microversion that pins a server by API (release 34).
 PIN_API = "2.104"
@@ -115,14 +116,9 @@ def preflight(
     ``last``: its newest migration; ``hosts``: the compute hosts, where they were read; ``stored``: its machine type as
     Nova has kept it; ``failed``: its last resize, if that failed on its destination; ``storage``: its volumes.
     """
-    server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
-    if server is None:
-        read = facts.servers is not None
-        code, remedy = "SG710", remedy_text("SG710", "resized-server-absent")
-        if not read:
-            code, remedy = "SG709", remedy_text("SG709", "servers-unread-for-resize")
-        evidence = {"server": "not found" if read else "not read"}
-        return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
+    server = home.asked_server(facts, request.server)
+    if isinstance(server, Finding):
+        return ResizeDecision(gather([server]))
     rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))
     items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
     items += zones.volumes(facts, server)
@@ -134,7 +130,9 @@ def preflight(
     # What a strategy handles does not forbid it. A server outside its pin would be taken there: that does.
     items += zones.milder(zones.pinned(facts, server), ("SG402",))
     if zone is None:
-        return ResizeDecision(gather([*items, *zones.hosts(facts), _no_zone(facts, server)]), server, None, pin)
+        return ResizeDecision(
+            gather([*items, *zones.hosts(facts), home.without_zone(facts, server)]), server, None, pin
+        )
     items += zones.hosts(facts, {zone})
     items += zones.room(facts, server, zone, request.same_host)
     items += _unfit(facts, server, zone, request, hosts, stored)
@@ -180,9 +178,3 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
         missing.append("pins")
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
     return finding("SG709", zones.subject_of(server), evidence, remedy_text("SG709", "pin-unread-for-resize"))
-
-
-def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
-    found = zones.zones_by_host(facts.aggregates or []).get(str(server.host), [])
-    evidence = {"host": server.host, "zones of its host": found}
-    return finding("SG709", zones.subject_of(server), evidence, remedy_text("SG709", "host-without-single-zone"))

@@ -20,6 +20,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     zone_facts,
 )
 from ansible_collections.stackguard.nova.tests.unit.builders import node, uid
+from ansible_collections.stackguard.nova.tests.unit.shelved_nova import (
+    NO_HOST,
+    ShelvedNova,
+    event,
+    shelving,
+    unshelving,
+)
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import LARGE, WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
@@ -103,3 +110,28 @@ def test_every_call_bears_its_microversion():
     assert ("PUT", "servers", "2.104") in seen
     assert ("POST", "servers", "2.53") in seen
     assert all(microversion for _method, _path, microversion in seen)
+
+
+@pytest.mark.parametrize(
+    ("actions", "host", "tried"),
+    [
+        ([shelving("compute2")], "compute2", False),
+        ([unshelving(event("schedule_instances", error=NO_HOST)), shelving()], "compute1", False),
+        ([unshelving(), shelving()], "compute1", False),
+        ([unshelving(event("compute_unshelve_instance", "compute3", "no")), shelving()], "compute1", True),
+        ([unshelving(event("schedule_instances", error="a timeout")), shelving()], "compute1", True),
+        ([{**shelving(number=2), "action": "shelveOffload", "events": []}, shelving()], "compute1", False),
+        ([{**shelving(number=3), "events": []}, unshelving(), shelving()], None, False),
+        ([], None, False),
+    ],
+)
+def test_where_a_shelved_server_was_is_what_its_actions_say(actions, host, tried):
+    about = read(ShelvedNova(actions=actions), flavor=None)
+    assert about.shelved == {WEB: facts.ShelvedServer(host, tried)}
+    assert facts.from_plain(facts.ZoneFacts, facts.to_plain(about)) == about
+
+
+def test_of_many_servers_only_shelved_ones_are_asked_about():
+    nova = ShelvedNova()
+    about = zone_facts.read_zones(nova, [server(volumes=["v"])], whole=False)
+    assert (about.shelved, about.volumes, about.unread) == ({}, None, [])
