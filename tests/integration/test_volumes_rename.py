@@ -16,7 +16,7 @@ import tempfile
 
 import pytest
 from labkit import guests as guestkit
-from labkit import state
+from labkit import state, waiting
 from labkit.fixtures import documented_grants
 from labkit.guests import NEW
 
@@ -43,7 +43,7 @@ def story(lab, volumes, playbooks):
         guestkit.create(lab, name[:-1], "1", "--image", "scsi", "--on", OLD, *words)
     rows = {row["name"]: row["id"] for row in guestkit.every(lab).values()}
     assert set(rows) == set(SERVERS)
-    assert volumes.wrong() == []
+    assert KEEP or volumes.wrong() == []
     return {"ids": rows, "guests": state.guests(lab), "spare": {}}
 
 
@@ -227,7 +227,7 @@ def test_deleted_servers_leave_nothing(lab, story, volumes):
         lab.compute("DELETE", f"/servers/{server}")
     for name in ("ceph1", "san1", "nfs1"):
         volumes.wait(root[name], "available")
-    assert volumes.rows() == []
+    waiting.until("no attachment is left", lambda: volumes.rows() == [] or None, 120, 2)
     assert volumes.array()["hosts"] == {}
     assert exports_of(volumes) == set()
     assert [volumes.mounts(host) for host in (OLD, OTHER)] == [0, 0]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""In which zones are the hosts, and what holds the servers there? SG401 to SG404, of a whole cloud. Pure.
+"""In which zones are the hosts, and what holds the servers there? SG401 to SG405, of a whole cloud. Pure.
 
 A host's zone is that of its aggregates (nova/availability_zones.py). Nova takes any one of several, so that servers
 pinned to the other cannot be moved where they belong.
@@ -10,6 +10,7 @@ pinned to the other cannot be moved where they belong.
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ..model import releases
@@ -24,7 +25,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Items, gather
 from ..model.wording import NOT_LISTED
-from . import zones
+from . import volumes, zones
 
 #: Servers show their pin since then (release 29).
 PINS_SINCE = "2.96"
@@ -33,7 +34,7 @@ _PINS = ("SG401", "SG402", "SG404")
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     """Check every host of every aggregate, and every server. ``at_most``: findings of one code on servers."""
-    return gather([*_several(bundle), *_pins(bundle, at_most)])
+    return gather([*_several(bundle), *_pins(bundle, at_most), *_volumes(bundle)])
 
 
 def zones_of(bundle: Bundle) -> t.Optional[t.Dict[str, t.Dict[str, t.List[str]]]]:
@@ -84,6 +85,24 @@ def _pins(bundle: Bundle, at_most: t.Optional[int]) -> Items:
     for code, number in sorted(told.items()):
         if at_most is not None and number > at_most:
             yield CountedOnly(code, "all", f"{number - at_most} {NOT_LISTED}")
+
+
+def _volumes(bundle: Bundle) -> Items:
+    """SG405, by Cinder's own word of each volume's zone."""
+    cloud = bundle.cloud
+    servers = volumes.servers_with_volumes((cloud.servers if cloud else None) or [])
+    if cloud is None or not servers:
+        return
+    yield from volumes.unread(bundle, "SG405", servers)
+    if cloud.aggregates is None or cloud.services is None:
+        yield Unchecked("SG405", "all", "the aggregates or the services were not read")
+        return
+    known = cloud.block_storage.by_id if cloud.block_storage else {}
+    facts = dataclasses.replace(_facts(cloud), volumes={uuid: volume.zone for uuid, volume in known.items()})
+    places = zones.Places(facts)
+    for server in servers:
+        if all(uuid in known for uuid in server.volumes):
+            yield from zones.volumes(facts, server, places)
 
 
 def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:

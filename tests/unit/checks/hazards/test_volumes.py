@@ -136,3 +136,17 @@ def test_a_cinder_that_was_not_read_is_undecided():
 
 def test_without_volumes_cinder_is_not_missed():
     assert (told(cloud(None, {ONE: {}})), undecided(cloud(None, {ONE: {}}))) == ([], [])
+
+
+@pytest.mark.parametrize(("zone", "found"), [("az1", []), ("az2", [ONE]), ("lone", [])])
+def test_a_volume_of_another_zone_is_told(zone, found):
+    """A zone of volumes alone says nothing: many clouds have one for all."""
+    bundle = cloud(cinder(volume("v1", attachment(1, "v1", ONE), zone=zone)))
+    assert [item.object.id for item in checks.check(bundle).findings if item.code == "SG405"] == found
+
+
+def test_zones_of_volumes_that_were_not_read_are_undecided():
+    checked = checks.check(cloud(None))
+    assert ("SG405", ONE) in [(item.code, item.object) for item in checked.unchecked]
+    checked = checks.check(cloud(cinder(volume("v1", attachment(1, "v1", ONE))), aggregates=None))
+    assert "SG405" in {item.code for item in checked.unchecked}
