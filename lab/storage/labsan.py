@@ -64,6 +64,10 @@ class LabSanDriver(driver.VolumeDriver):
             stream.truncate(volume.size << 30)
 
     def delete_volume(self, volume):
+        """And whatever export of it was left: its loop device will be another volume's."""
+        self._change(lambda hosts: [self._take(hosts, name, volume) for name in list(hosts)])
+        for node in list(self._nodes(volume)):
+            node.unlink(missing_ok=True)
         loop = self._loop(volume)
         if loop:
             subprocess.run(["losetup", "--detach", loop], check=False)
@@ -109,6 +113,16 @@ class LabSanDriver(driver.VolumeDriver):
             scratch.replace(path)
             return answer
 
+    def _take(self, hosts, name, volume):
+        """The host object has the volume no more; its machine, or None if it had not."""
+        entry = hosts.get(name)
+        if entry is None or volume.name not in entry["volumes"]:
+            return None
+        entry["volumes"].remove(volume.name)
+        if not entry["volumes"]:
+            del hosts[name]
+        return self._machine(entry["initiator"])
+
     def _machine(self, initiator):
         return initiator.rpartition(":")[2]
 
@@ -133,16 +147,7 @@ class LabSanDriver(driver.VolumeDriver):
         if len([entry for entry in volume.volume_attachment if entry.attached_host == name]) > 1:
             return True
 
-        def disconnect(hosts):
-            entry = hosts.get(name)
-            if entry is None or volume.name not in entry["volumes"]:
-                return None
-            entry["volumes"].remove(volume.name)
-            if not entry["volumes"]:
-                del hosts[name]
-            return self._machine(entry["initiator"])
-
-        machine = self._change(disconnect)
+        machine = self._change(lambda hosts: self._take(hosts, name, volume))
         if machine:
             (self.base / "exports" / machine / volume.name).unlink(missing_ok=True)
         return False

@@ -330,6 +330,15 @@ def test_under_a_second_name_an_export_is_made_and_never_ends(array: Any) -> Non
     assert exported(array) == ["compute1/v2"]
 
 
+def test_a_volume_that_is_deleted_leaves_no_export(array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    array.initialize_connection(volume("v1"), connector("compute1"))
+    array.initialize_connection(volume("v2"), connector("rack7"))
+    monkeypatch.setattr(array, "_loop", lambda _volume: None)
+    array.delete_volume(volume("v2"))
+    assert exported(array) == ["compute1/v1"]
+    assert json.loads((array.base / "hosts.json").read_text())["compute1"]["volumes"] == ["v1"]
+
+
 def test_a_strict_array_refuses_a_second_name(array: Any) -> None:
     (array.base / "strict").touch()
     array.initialize_connection(volume("v1"), connector("compute1"))
