@@ -348,14 +348,14 @@ def _shared_volumes(bundle: Bundle, known: KnownAddresses) -> t.Dict[str, t.Set[
     return found
 
 
-def sharing_hosts(bundle: Bundle, volume: str) -> t.Set[str]:
-    """Return the hosts of servers that were not listed and have a multi-attached volume connected, by Cinder."""
+def sharing_hosts(bundle: Bundle, volume: str) -> t.List[str]:
+    """Return the host of each server that was not listed and has a multi-attached volume connected, by Cinder."""
     storage = bundle.cloud.block_storage if bundle.cloud else None
     known = storage.by_id.get(volume) if storage else None
     if storage is None or known is None or not known.multiattach:
-        return set()
+        return []
     hosts = (storage.sharers.get(row.server or "") for row in known.attachments if row.status == ATTACHED)
-    return {host for host in hosts if host is not None}
+    return [host for host in hosts if host is not None]
 
 
 def _servers_of_volumes(bundle: Bundle) -> t.Dict[str, t.Set[str]]:
@@ -725,13 +725,15 @@ def _landed_volume(
     others = [address for address in addresses if address not in here or not running]
     # Another server of this evacuation has it as well: on the host on which libvirt shows that server with the volume.
     hosts = {host for host, uuid in _domains_with(bundle, source, before.uuid) if uuid in sharers} if sharers else set()
-    hosts |= sharing_hosts(bundle, entry.image.name.removeprefix(clients.VOLUME))
+    others_of = sharing_hosts(bundle, entry.image.name.removeprefix(clients.VOLUME))
+    hosts.update(others_of)
+    most = 1 + len(sharers) + others_of.count(str(subject.host))
     strange = [address for address in others if owner(bundle, address) not in hosts]
     if strange and facts.addresses is None and running:
         evidence = {"not read": f"addresses of {subject.host}", "image": source, "watchers": addresses}
         remedy = remedy_text("SG709", "landing-unread")
         yield finding("SG709", image, evidence, remedy)
-    elif strange or len(here) > 1 + len(sharers):
+    elif strange or len(here) > most:
         evidence = {"watchers": addresses, "hosts": sorted({owner(bundle, one) or "not known" for one in addresses})}
         yield _two_clients(bundle, image, {**evidence, "belongs on": subject.host, "running": running})
     elif running and not here:

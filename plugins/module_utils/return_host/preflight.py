@@ -886,7 +886,7 @@ def _others_clients(bundle: Bundle, facts: HostFacts, image: RbdImage) -> t.List
     """Return who else has an image open, but the hosts of other servers that have it attached, as Cinder says."""
     others = [watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address)]
     volume = image.name[len(clients.VOLUME) :] if others and clients.is_volume(image.name) else None
-    hosts = storage.sharing_hosts(bundle, volume) if volume else set()
+    hosts = storage.sharing_hosts(bundle, volume) if volume else []
     return sorted(address for address in others if storage.owner(bundle, address) not in hosts)
 
 

@@ -1112,7 +1112,8 @@ def install(monkeypatch, current):
     monkeypatch.setattr(guard_snapshots, "time", types.SimpleNamespace(time=lambda: current().world.now))
     pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
     monkeypatch.setattr(run_owner.processes, "start_time", pids)
-    monkeypatch.setattr(operation_action, "connect", lambda _args: object())
+    # Without a Cinder: volumes are known by Ceph alone.
+    monkeypatch.setattr(operation_action, "connect", lambda _args: types.SimpleNamespace(service_catalog=[]))
     for plugin in (server_evacuate, compute_host_return):
         monkeypatch.setattr(plugin, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)

@@ -738,7 +738,7 @@ def on_volumes(watchers=(), unseen=False, **changes):
     world.nova.with_cinder(SmallCinder()).volume("v1").attach("a1", "v1", ONE, "compute3")
     for uuid in BOTH:
         world.nova.servers[uuid].update(host="compute3")
-    clients = [f"{address(number)}:0/5" for number in watchers]
+    clients = [f"{address(number)}:0/{nonce}" for nonce, number in enumerate(watchers, 5)]
     seen = None if unseen else [volume("v1", clients, **changes)]
 
     def change(some):
@@ -786,6 +786,16 @@ def test_a_second_reservation_is_told_and_no_failure():
     world.nova.cinder.attach("a2", "v1", ONE, None, "reserved")
     done = world.round(planned=planned_volumes())
     assert (states(done)[ONE], codes(done)) == (("compute3", "verified"), ["SG525"])
+
+
+@pytest.mark.parametrize(("member", "state"), [("compute3", "verified"), ("compute2", "wrong"), (None, "wrong")])
+def test_two_members_of_a_shared_volume_on_one_host_are_two_watchers(member, state):
+    """V1: the other lives where this one arrives. Seen on the lab: the server had arrived, and was "wrong"."""
+    world = on_volumes([3, 3])
+    world.nova.cinder.volume("v1", multiattach=True).attach("a2", "v1", "member", member)
+    world.nova.servers["member"] = {"host": member, "status": "ACTIVE", "task": None, "left": 0}
+    done = world.round(planned=planned_volumes())
+    assert states(done)[ONE] == ("compute3", state)
 
 
 def test_a_cinder_that_does_not_answer_is_undecided():
