@@ -15,7 +15,7 @@ import typing as t
 
 from ..model.block_storage import ATTACHED, IN_USE, RESERVED, BlockStorage, Volume, VolumeAttachment
 from ..model.codes.catalogue import remedy_text
-from ..model.facts import ApiServer, Bundle
+from ..model.facts import SILENT_CELLS, ApiServer, Bundle
 from ..model.findings import BLOCKER, INFO, WARNING, Finding, Subject, Unchecked, finding
 from ..model.lookups import Index, Item, Items, in_progress, same_name
 
@@ -62,6 +62,8 @@ def check(index: Index) -> Items:
     storage = cloud.block_storage
     if storage is None or storage.volumes is None:
         yield from unread(index.bundle, "SG524", servers)
+        if storage is not None:
+            yield Unchecked("SG525", "volumes", storage.why_unread("volumes"))
         return
     yield from unread(index.bundle, "SG524", servers)
     if not index.migrations_read:
@@ -71,6 +73,11 @@ def check(index: Index) -> Items:
         quiet = [server for server in servers if server.task_state is None and server.id not in moving]
         yield from misplaced(storage, quiet)
     yield from not_ready(storage, servers, WARNING)
+    silent = next((entry.reason for entry in cloud.unread if entry.part == SILENT_CELLS), None)
+    if silent is not None:
+        # A server that is in no list may be in that cell.
+        yield Unchecked("SG525", "volumes", silent)
+        storage = dataclasses.replace(storage, whole=False)
     yield from left(storage, cloud.servers)
 
 

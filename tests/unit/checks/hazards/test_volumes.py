@@ -98,6 +98,13 @@ def test_a_narrowed_reading_says_nothing_of_servers_that_it_did_not_list():
     assert told(cloud(cinder(volume("v1", *rows), whole=False))) == []
 
 
+def test_while_a_cell_is_silent_nobody_knows_whether_a_server_is_gone():
+    rows = [attachment(1, "v1", ONE), attachment(2, "v1", "nobody", None, "reserved")]
+    silent = [facts.Unread(facts.SILENT_CELLS, "cell2 does not answer")]
+    bundle = cloud(cinder(volume("v1", *rows)), unread=silent)
+    assert (told(bundle), undecided(bundle)) == ([], [("SG525", "volumes")])
+
+
 @pytest.mark.parametrize("status", ["error", "error_detaching", "attaching", "detaching", "maintenance"])
 def test_a_volume_in_another_state(status):
     assert told(cloud(cinder(volume("v1", attachment(1, "v1", ONE), status=status)))) == [("SG526", ONE, "warning")]
@@ -125,8 +132,9 @@ def test_before_a_move_it_is_a_blocker():
 def test_a_cinder_that_was_not_read_is_undecided():
     gone = facts.Unread("volumes", "GET block_storage /volumes/detail: 403: forbidden")
     silent = cinder(services=None)
-    for storage in (None, dataclasses.replace(silent, volumes=None, unread=[gone]), cinder()):
-        assert (told(cloud(storage)), undecided(cloud(storage))) == ([], [("SG524", ONE)])
+    unread = dataclasses.replace(silent, volumes=None, unread=[gone])
+    for storage, more in ((None, []), (unread, [("SG525", "volumes")]), (cinder(), [])):
+        assert (told(cloud(storage)), undecided(cloud(storage))) == ([], [("SG524", ONE), *more])
     many = {one.id: {"volumes": ["v1"]} for one in healthy().bundle.cloud.servers}
     assert undecided(cloud(None, many))
     one = cloud(cinder(volume("v1", attachment(1, "v1", ONE)), services=None))
