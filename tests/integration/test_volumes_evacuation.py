@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 
 import pytest
 from labkit import evacuation, state, waiting
@@ -182,10 +181,5 @@ def refreshed(lab, server, volumes):
     lab.action(server, "os-resetState", {"state": "active"})
     lab.action(server, "os-stop")
     guestkit.wait_for(lab, server, "SHUTOFF", host=SOURCE)
-    config = "nova-manage --config-file /etc/nova/nova.conf"
-    connector = lab.ssh(SOURCE, f"{config} volume_attachment get_connector --json 2>/dev/null")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(connector)
-        file.flush()
-        for volume in volumes.of(server):
-            lab.command("nova-manage", "volume_attachment", "refresh", server, volume, file.name)
+    for volume in volumes.of(server):
+        volumes.refresh(server, volume, SOURCE)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 
 import pytest
 from labkit import guests as guestkit
@@ -128,7 +127,7 @@ def test_the_remedy_connects_it_anew(lab, story, volumes):
     lab.command("san", "strict", "on")
     lab.action(server, "os-stop")
     guestkit.wait_for(lab, server, "SHUTOFF", host=NEW)
-    refresh(lab, server, data)
+    volumes.refresh(server, data, OLD)
     lab.action(server, "os-start")
     guestkit.wait_for(lab, server, "ACTIVE", host=NEW)
     assert {row["host"] for row in volumes.rows() if row["volume"] == data} == {NEW}
@@ -136,16 +135,6 @@ def test_the_remedy_connects_it_anew(lab, story, volumes):
     volumes.attach(server, story["spare"])
     volumes.detach(server, story["spare"])
     assert exports(volumes) == {f"volume-{data}"}
-
-
-def refresh(lab, server, volume):
-    """Type what the remedy says."""
-    program = f"{lab.info['nova_venv']}/bin/nova-manage --config-file /etc/nova/nova.conf"
-    connector = lab.ssh(OLD, f"{program} volume_attachment get_connector --json 2>/dev/null")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(connector)
-        file.flush()
-        lab.command("nova-manage", "volume_attachment", "refresh", server, volume, file.name)
 
 
 # --- moves ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 
 import openstack
 import pytest
@@ -96,6 +97,15 @@ class Volumes:
     def of(self, server):
         """The volumes that Nova says a server has."""
         return [row["id"] for row in self.lab.server(server)["os-extended-volumes:volumes_attached"]]
+
+    def refresh(self, server, volume, host):
+        """Connect a stopped server's volume anew to a host of the lab: type what the remedy says."""
+        program = f"{self.lab.info['nova_venv']}/bin/nova-manage --config-file /etc/nova/nova.conf"
+        connector = self.lab.ssh(host, f"{program} volume_attachment get_connector --json 2>/dev/null")
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(connector)
+            file.flush()
+            self.lab.command("nova-manage", "volume_attachment", "refresh", server, volume, file.name)
 
     # --- who has them
 

@@ -386,7 +386,7 @@ def _fence(
         # The requested fence decides: what is not known is not listed, and does not refuse.
         unread = (item for item in planned.problems if item.code == "SG709")
         yield from (dataclasses.replace(item, severity=WARNING) for item in unread)
-    found = storage.fenced(bundle, about, leaving, request, known=known)
+    found = storage.fenced(bundle, about, leaving, dataclasses.replace(request, fence_kind=kind), known=known)
     if request.fence is not None or kind not in PROVABLE:
         yield from found
         return

@@ -113,7 +113,7 @@ def fenced(
     else:
         yield from _off(bundle, guests, request, known, refused)
     yield from unread_watchers(known)
-    yield from unread_volumes(bundle, guests, known)
+    yield from unread_volumes(bundle, guests, known, request)
 
 
 def _off(
@@ -272,6 +272,7 @@ def _all_read(guests: t.Sequence[Guest], known: KnownAddresses) -> bool:
         and wanted <= set(images)
         and all(entry.image.watchers is not None for places in images.values() for entry in places)
         and all(known.disks.volume_unread(volume) is None for volume in volumes)
+        and not known.disks.elsewhere & set(volumes)
     )
 
 
@@ -279,12 +280,21 @@ def _all_read(guests: t.Sequence[Guest], known: KnownAddresses) -> bool:
 VOLUMES = "volumes"
 
 
-def unread_volumes(bundle: Bundle, guests: t.Sequence[Guest], known: KnownAddresses) -> Items:
-    """SG709: a server with a volume of which nobody knows who has it open. Unread is not "no watcher"."""
+def unread_volumes(
+    bundle: Bundle, guests: t.Sequence[Guest], known: KnownAddresses, request: EvacuationRequest
+) -> Items:
+    """SG709: a server with a volume of which nobody knows who has it open. Unread is not "no watcher".
+
+    Outside Ceph nobody can read that. A machine that is proven off has none open; a person's word is no proof.
+    """
+    outside = known.disks.elsewhere if request.fence_kind not in PROVABLE else frozenset()
     servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
     for guest in guests:
         volumes = known.disks.volumes.get(guest.uuid, [])
         unread = {volume: reason for volume in volumes for reason in [known.disks.volume_unread(volume)] if reason}
+        unread.update(
+            {volume: "outside Ceph, nobody can tell who has it open" for volume in volumes if volume in outside}
+        )
         server = servers.get(guest.uuid)
         if not volumes and server is not None and server.image == "":
             why = "the server boots from a volume, but Nova shows no volume of the server"

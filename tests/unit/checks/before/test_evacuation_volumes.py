@@ -412,6 +412,10 @@ def test_a_volume_outside_ceph_has_no_watchers_to_read_and_no_blocklist_covers_i
     some = by_cinder(held, some=some)
     assert refusing(some, "power") == refusing(some, "command") == []
     assert ("SG506", ONE) in refusing(some, "blocklist")
+    # A person's word proves nothing off, and there are no watchers that could contradict it.
+    assert ("SG709", ONE) in refusing(some, "attested")
+    (item,) = [item for item in told(some, "SG506", "attested") if item.object.kind == "host"]
+    assert item.evidence["watchers"] is None
 
 
 @pytest.mark.parametrize(
