@@ -58,8 +58,6 @@ STEPS = {
     "unblock": "_lift",
     "release": "_release",
 }
-#: Where volumes are looked for that no domain shows: the pool's usual name.
-VOLUME_POOL = "volumes"
 #: In the evidence directory: what a run remembers between two calls.
 SCRATCH = "run/scratch.json"
 #: States of a result beside those of journals.
@@ -298,10 +296,7 @@ class HostReturn(Operation):
         volumes = result.get("volumes") or {}
         # Of servers without a domain here, too: another host's QEMU may have their disks open.
         servers, theirs = self._servers()
-        pools = set(volumes.get("pools") or ())
-        if theirs - set(volumes.get("uuids") or ()):
-            pools.add(VOLUME_POOL)
-        volumes = {"uuids": sorted({*(volumes.get("uuids") or ()), *theirs}), "pools": sorted(pools)}
+        volumes = {"uuids": sorted({*(volumes.get("uuids") or ()), *theirs}), "pools": volumes.get("pools") or []}
         instances = sorted({*domains, *servers})
         rows = sorted({*domains, *(result.get("directory_uuids") or ())})
         return self._need([needs.read_ceph(self.scratch.readers, instances, volumes), needs.read_cloud(rows)])
