@@ -52,10 +52,10 @@ def stale(bundle: Bundle, subject: Subject, new: str, severity: str = BLOCKER) -
 
 def _numbers(pairs: t.Sequence[_Pair]) -> t.Dict[str, t.Any]:
     kinds = collections.Counter(
-        volume.kind or "not known" for volume in {volume.id: volume for _, volume in pairs}.values()
+        volume.kind or "not known" for volume in {volume.id: volume for _server, volume in pairs}.values()
     )
     return {
-        "servers": len({server.id for server, _ in pairs}),
+        "servers": len({server.id for server, _volume in pairs}),
         "volumes": sum(kinds.values()),
         "kinds of connection": dict(sorted(kinds.items())),
     }
@@ -63,7 +63,7 @@ def _numbers(pairs: t.Sequence[_Pair]) -> t.Dict[str, t.Any]:
 
 def _shared(pairs: t.Sequence[_Pair], exported: t.Sequence[_Pair], severity: str) -> Items:
     """SG308: two guests of the host on one volume: a driver takes the old and the new name for two hosts."""
-    matter = {volume.id for _, volume in exported}
+    matter = {volume.id for _server, volume in exported}
     of_volume: t.Dict[str, t.List[ApiServer]] = collections.defaultdict(list)
     for server, volume in pairs:
         if volume.id in matter:
@@ -72,7 +72,7 @@ def _shared(pairs: t.Sequence[_Pair], exported: t.Sequence[_Pair], severity: str
     for uuid, servers in of_volume.items():
         for server in servers if len(servers) > 1 else ():
             found[server.id][uuid] = sorted(other.id for other in servers)
-    by_id = {server.id: server for server, _ in pairs}
+    by_id = {server.id: server for server, _volume in pairs}
     for uuid, shared in sorted(found.items()):
         server = by_id[uuid]
         subject = Subject("instance", uuid, server.name, server.host)
