@@ -215,7 +215,7 @@ def _instances_path(
     path = instance_dirs.place_of(
         nova.instances_path, nova.state_path, contained[0] if contained else None, bool(conf.kolla)
     )
-    return instance_dirs.read(path, {domain.uuid for domain in domains})
+    return instance_dirs.read(path, {domain.uuid for domain in domains}, inside=nova.instances_path)
 
 
 def _identities(
