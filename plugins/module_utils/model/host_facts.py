@@ -188,7 +188,7 @@ class InstancesPath(Fact):
     #: Hosts that use it, each with the Unix time of its last word: C(compute_nodes), where each nova-compute signs with
     #: its passes of the image cache (virt/storage_users.py). None: nobody has, or it was not read.
     users: t.Optional[t.Dict[str, float]] = None
-    #: Disks of all instances; not read where no other host can have them.
+    #: Disks of the instances that were asked for. Neither is read where none was, or no other host can have them.
     disks: t.Optional[t.List[InstanceDisk]] = None
 
 

@@ -57,33 +57,37 @@ def place_of(instances_path: str, state_path: str, pid: t.Optional[int], kolla: 
     return outside
 
 
-def read(path: str, domains: t.Container[str], proc: str = "/proc", inside: t.Optional[str] = None) -> InstancesPath:
+def read(
+    path: str,
+    domains: t.Container[str],
+    proc: str = "/proc",
+    wanted: t.Collection[str] = (),
+    inside: t.Optional[str] = None,
+) -> InstancesPath:
     """Return what is left in a directory of instances. ``domains``: uuids of the host's domains.
 
-    ``inside``: its path as nova-compute has it. A directory of a resize or of a deletion is always returned: a domain
-    has only that of its own name. Raises OSError, ReadError.
+    ``wanted``: instances of which the disks are read where other hosts may have them. ``inside``: the directory's path
+    as nova-compute has it. A directory of a resize or of a deletion is always returned: a domain has only that of its
+    own name. Raises OSError, ReadError.
     """
     kind = mounts.kind_of(path, proc)
     if not kind:
         raise ReadError(f"the file system of {path} is not known")
     local = is_local(path, proc)
     left = []
-    disks: t.List[InstanceDisk] = []
     try:
         with os.scandir(path) as entries:
             for entry in entries:
                 match = _NAME.fullmatch(entry.name)
                 if match and entry.is_dir(follow_symlinks=False) and (match[1] != match[0] or match[1] not in domains):
                     left.append(_left(entry.path, entry.name, match[1]))
-                if not local and match and match[1] == match[0] and entry.is_dir(follow_symlinks=False):
-                    disks += _disks(entry.path, entry.name, os.path.join(inside or path, entry.name))
     except FileNotFoundError:
         # nova-compute makes it with the first instance.
         return InstancesPath(path, kind, local)
     found = InstancesPath(path, kind, local, sorted(left, key=lambda item: item.name))
-    if local:
+    if local or not wanted:
         return found
-    disks.sort(key=lambda item: (item.uuid, item.name))
+    disks = [disk for uuid in sorted(wanted) for disk in _disks(path, inside or path, uuid)]
     return dataclasses.replace(found, users=_users(path), disks=disks)
 
 
@@ -97,20 +101,20 @@ def _users(path: str) -> t.Optional[t.Dict[str, float]]:
         return None
 
 
-def _disks(path: str, uuid: str, inside: str) -> t.List[InstanceDisk]:
+def _disks(path: str, inside: str, uuid: str) -> t.List[InstanceDisk]:
     """Return an instance's disks. One that goes meanwhile is not there; what cannot be read has no format."""
     try:
-        with os.scandir(path) as entries:
+        with os.scandir(os.path.join(path, uuid)) as entries:
             inodes = {item.name: item.inode() for item in entries if item.is_file(follow_symlinks=False)}
     except FileNotFoundError:
         return []
     try:
-        with open(os.path.join(path, "disk.info"), encoding="utf-8") as stream:
+        with open(os.path.join(path, uuid, "disk.info"), encoding="utf-8") as stream:
             formats = {str(file): str(kind) for file, kind in json.load(stream).items()}
     except (OSError, ValueError, AttributeError):
         formats = {}
     return [
-        InstanceDisk(uuid, name, inode, formats.get(os.path.join(inside, name)))
+        InstanceDisk(uuid, name, inode, formats.get(os.path.join(inside, uuid, name)))
         for name, inode in sorted(inodes.items())
         if _DISK.fullmatch(name)
     ]

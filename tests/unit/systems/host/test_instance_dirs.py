@@ -209,7 +209,7 @@ def test_who_has_signed_and_each_disk_with_its_format_is_read_of_a_share(share):
     make(share, f"{TWO}_resize", "disk")
     (share / ONE / "disk.info").write_text(json.dumps({f"/nova/{ONE}/disk": "qcow2", f"/else/{ONE}/disk.swap": "raw"}))
     (share / "compute_nodes").write_text('{"compute1": 1.5, "compute2": 2}')
-    found = instance_dirs.read(str(share), {ONE}, inside="/nova")
+    found = instance_dirs.read(str(share), {ONE}, wanted=[TWO, ONE], inside="/nova")
     assert found.users == {"compute1": 1.5, "compute2": 2.0}
     disks = {item.name: (item.uuid, item.format) for item in found.disks}
     assert disks == {"disk": (ONE, "qcow2"), "disk.eph0": (ONE, None), "disk.swap": (ONE, None)}
@@ -220,19 +220,27 @@ def test_who_has_signed_and_each_disk_with_its_format_is_read_of_a_share(share):
 def test_signatures_that_are_none_are_not_read(share, text):
     if text is not None:
         (share / "compute_nodes").write_text(text)
-    assert instance_dirs.read(str(share), set()).users is None
+    assert instance_dirs.read(str(share), set(), wanted=[ONE]).users is None
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{"])
 def test_a_disk_without_a_word_of_its_format_has_none(share, text):
     make(share, ONE, "disk")
     (share / ONE / "disk.info").write_text(text)
-    (disk,) = instance_dirs.read(str(share), set()).disks
+    (disk,) = instance_dirs.read(str(share), set(), wanted=[ONE]).disks
     assert disk.format is None
 
 
 def test_nothing_of_this_is_read_where_no_other_host_has_it(place):
     make(place, ONE, "disk")
     (place / "compute_nodes").write_text('{"compute1": 1.5}')
-    found = instance_dirs.read(str(place), set())
+    found = instance_dirs.read(str(place), set(), wanted=[ONE])
     assert (found.users, found.disks) == (None, None)
+
+
+def test_disks_of_a_share_are_read_of_whom_somebody_asks_for(share):
+    """A share has those of all hosts: a hundred hosts would each tell of all."""
+    make(share, ONE, "disk")
+    make(share, TWO, "disk")
+    assert instance_dirs.read(str(share), set()).disks is None
+    assert [item.uuid for item in instance_dirs.read(str(share), set(), wanted=[TWO]).disks] == [TWO]
