@@ -785,6 +785,9 @@ CODES: t.Tuple[Code, ...] = (
             `command`: nobody can tell who has a file open. One thing looks the same: a copy of the share, made within
             that time, that the destination already uses. A spawn that fails keeps a directory that it has found.
 
+            When the dead host returns, its nova-compute asks the destination whether the directory is shared, and
+            deletes the disks if the answer is no: until then, the share must stay mounted on both.
+
             A drain copies local disks, so there it is only a warning.
         """,
         remedies={
