@@ -30,8 +30,6 @@ from ..model.requests import EvacuationRequest
 
 #: File systems that many hosts write at once. Others that are not local may be anything: pools of local disks, too.
 SHARED = frozenset(("ceph", "fuse.ceph", "fuse.glusterfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2"))
-#: Local ones, of which a host may let others mount a part ("local" is False then).
-EXPORTED = frozenset(("btrfs", "ext3", "ext4", "xfs", "zfs"))
 #: Seconds. Two passes of the image cache ([image_cache] manager_interval, 40 minutes), and how wrong a clock may be.
 WINDOW, SKEW = 5400.0, 120.0
 #: images_type of nova.conf to the formats that a disk in its directory has then (virt/libvirt/imagebackend.py).
@@ -83,7 +81,7 @@ def unproven(facts: HostFacts, source: str, alive_at: t.Optional[str]) -> t.Opti
     place, own = facts.instances_path, conf_host(facts)
     if place is None:
         return "its instances_path was not read"
-    if place.local or place.filesystem not in (*SHARED, *EXPORTED):
+    if place.local or not (place.exported or place.filesystem in SHARED):
         return f"its instances_path is on a file system that no other host shares ({place.filesystem})"
     if place.users is None:
         return "no nova-compute has signed in its instances_path (compute_nodes)"

@@ -88,7 +88,8 @@ def read(
     if local or not wanted:
         return found
     disks = [disk for uuid in sorted(wanted) for disk in _disks(path, inside or path, uuid)]
-    return dataclasses.replace(found, users=_users(path), disks=disks)
+    exported = any(mounts.below(os.path.realpath(path), folder) for folder in _exports() or [])
+    return dataclasses.replace(found, users=_users(path), exported=exported, disks=disks)
 
 
 def _users(path: str) -> t.Optional[t.Dict[str, float]]:
@@ -124,15 +125,21 @@ def is_local(path: str, proc: str = "/proc") -> bool:
     """Return True if no other host has a directory: by its file system, and by what this host exports of it."""
     if mounts.kind_of(path, proc) not in LOCAL:
         return False
-    real = os.path.realpath(path)
+    real, exports = os.path.realpath(path), _exports()
+    return exports is not None and not any(
+        mounts.below(real, folder) or mounts.below(folder, real) for folder in exports
+    )
+
+
+def _exports() -> t.Optional[t.List[str]]:
+    """Return the folders that this host lets others mount; None: not known."""
     try:
         with open(EXPORTS, encoding="utf-8", errors="surrogateescape") as stream:
-            shared = [mounts.plain(line.split("\t")[0]) for line in stream if line.strip()]
+            return [mounts.plain(line.split("\t")[0]) for line in stream if line.strip()]
     except FileNotFoundError:
-        return True
+        return []
     except OSError:
-        return False
-    return not any(mounts.below(real, folder) or mounts.below(folder, real) for folder in shared)
+        return None
 
 
 def _left(path: str, name: str, uuid: str) -> LeftDirectory:

@@ -238,6 +238,19 @@ def test_nothing_of_this_is_read_where_no_other_host_has_it(place):
     assert (found.users, found.disks) == (None, None)
 
 
+@pytest.mark.parametrize(("folder", "exported"), [("{}", True), ("{}/instances/x", False), (None, False)])
+def test_a_directory_that_this_host_exports_is_shared(place, folder, exported):
+    """Not read what it exports, or a part of the directory only: other hosts may have it, and nothing says so."""
+    path = place / "instances"
+    path.mkdir()
+    if folder is None:
+        (place / "etab").mkdir()
+    else:
+        (place / "etab").write_text(f"{folder.format(place)}\t*(rw,sync)\n")
+    found = instance_dirs.read(str(path), set(), wanted=[ONE])
+    assert (found.local, found.exported) == (False, exported)
+
+
 def test_disks_of_a_share_are_read_of_whom_somebody_asks_for(share):
     """A share has those of all hosts: a hundred hosts would each tell of all."""
     make(share, ONE, "disk")
