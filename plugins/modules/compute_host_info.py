@@ -382,7 +382,9 @@ host:
       type: str
     instances_path:
       description: Directories of instances without a domain on this host, with the keys C(path), C(filesystem),
-        C(local) (whether no other host can have the file system mounted) and C(left).
+        C(local) (whether no other host can have the file system mounted) and C(left). If other hosts can have it, and
+        O(rbd_instances) is not empty, also C(users) (when each nova-compute last signed in C(compute_nodes)),
+        C(exported) and C(disks) (files of these instances, with their inodes and formats).
       type: dict
     offers:
       description: What libvirt on this host can run, with the keys C(hypervisor) (the version of QEMU), C(machines)

@@ -33,6 +33,8 @@ class Shape:
     engine: str = "podman"
     #: Back ends of Cinder, C(ceph,nfs,san); empty: there is no Cinder.
     cinder: str = ""
+    #: Whether two hosts have their guests' disks in one directory, as on a share: C(shared).
+    instances: str = "own"
 
     @property
     def words(self):
@@ -41,6 +43,7 @@ class Shape:
             "ovn",
             *(("deploy", "engine") if self.deploy == "packages" else ()),
             *(() if self.cinder else ("cinder",)),
+            *(("instances",) if self.instances == "own" else ()),
         }
         plain = {name: value for name, value in vars(self).items() if name not in other}
         return [*(word for name, value in plain.items() for word in (f"--{name}", str(value))), *OVN_SETUPS[self.ovn]]
@@ -59,6 +62,7 @@ def measured(info):
         "deploy": info.get("deploy", "packages"),
         "engine": info.get("engine") or "podman",
         "cinder": ",".join(info.get("cinder") or ()),
+        "instances": info.get("instances") or "own",
     }
 
 
@@ -216,6 +220,10 @@ PARTS = {
     "volumes-evacuation": MatrixPart(
         "evacuations of servers on volumes: two writers, fences, failed spawns, every back end",
         lab=Shape(cinder="ceph,nfs,san"),
+    ),
+    "evacuation-shared": MatrixPart(
+        "evacuations of servers whose disks are files of a directory that two hosts share",
+        lab=Shape(instances="shared"),
     ),
     "volumes-killed": MatrixPart(
         "evacuations of servers on volumes of every back end, killed at random",

@@ -94,6 +94,8 @@ class Guest:
     resets: t.Tuple[str, ...] = ()
     #: How it ran before its host died: ``running``, ``stopped``; None: not known.
     power: t.Optional[str] = None
+    #: Whether some host sees an image of it in Ceph.
+    in_ceph: bool = False
 
     @property
     def reset(self) -> t.Optional[str]:
@@ -254,6 +256,7 @@ def _guest(
         problems=(*_guest_problems(server, expected, about, request), *found.problems),
         resets=reset.needed if reset is not None and allowed else (),
         power=power_before(server),
+        in_ceph=bool(present),
     )
 
 

@@ -25,6 +25,7 @@ from ..model.facts import (
 from ..model.lookups import uuid_key
 from ..model.names import conf_host
 from ..model.requests import EvacuationRequest
+from . import shared_files
 from .leaving_guests import (
     SMALL_PAGE,
     Reason,
@@ -56,6 +57,8 @@ class Destination:
     problems: t.Tuple[Reason, ...] = ()
     #: For people: how ``room_mib`` came about.
     account: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    #: What it has of the files of the dead host's guests, where it stores disks as files.
+    files: t.Optional[shared_files.SharedFiles] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,8 +143,12 @@ def destinations(
 ) -> t.List[Destination]:
     """Return every compute host but the source, by name, with what stands against it."""
     hosts = by_nova_name(bundle)
+    services = (bundle.cloud.services if bundle.cloud else None) or []
+    alive_at = next((service.updated_at for service in services if service.host == request.host), None)
     found = [
-        _destination(target, hosts.get(target.host), request, [entry for entry in sent if entry.host == target.host])
+        _destination(
+            target, hosts.get(target.host), request, [entry for entry in sent if entry.host == target.host], alive_at
+        )
         for target in about.targets or []
         if target.host != request.host
     ]
@@ -149,7 +156,11 @@ def destinations(
 
 
 def _destination(
-    target: TargetHost, facts: t.Optional[HostFacts], request: EvacuationRequest, sent: t.Sequence[IncomingServer]
+    target: TargetHost,
+    facts: t.Optional[HostFacts],
+    request: EvacuationRequest,
+    sent: t.Sequence[IncomingServer],
+    alive_at: t.Optional[str],
 ) -> Destination:
     problems = list(_state_problems(target))
     if facts is None:
@@ -187,6 +198,7 @@ def _destination(
         asked=frozenset(facts.rbd.instances if facts.rbd else ()),
         problems=tuple(problems),
         account=account or {},
+        files=shared_files.seen_at(facts, request, alive_at) if storage == "local" else None,
     )
 
 

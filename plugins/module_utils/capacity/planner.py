@@ -233,15 +233,22 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
                 "the run has not read nova.conf of this host, so the run does not know where the host stores disks",
             )
     elif there.storage != "rbd":
-        yield Reason(
-            "SG513", "the host stores disks on a local file system, so Nova would rebuild the server from an image"
-        )
+        why = against_files(guest, there)
+        if why is not None:
+            yield Reason("SG513", f"the host stores disks as files, and the server's are not proven to be there: {why}")
     elif there.images is None or (there.asked and guest.uuid not in there.asked):
         yield Reason("SG709", "the run has not read the images in the Ceph pool of this host")
     else:
         missing = sorted(set(guest.images) - there.images)
         if missing:
             yield Reason("SG504", f"the Ceph pool of this host lacks {', '.join(missing)}")
+
+
+def against_files(guest: Guest, there: Destination) -> t.Optional[str]:
+    """Say why a guest cannot start on a host from the very files that it ran from; None: it can."""
+    if guest.in_ceph or there.files is None:
+        return "the server has images in Ceph" if guest.in_ceph else "they were not looked for"
+    return there.files.against(guest.uuid, guest.images or ())
 
 
 def assign(

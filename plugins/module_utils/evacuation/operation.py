@@ -322,6 +322,7 @@ class Evacuation(GuardedEvacuation):
                 (about.numa or {}).get(guest.uuid),
                 self._power(servers.get(guest.uuid), earlier.get(guest.uuid)),
                 list(servers[guest.uuid].volumes) if guest.uuid in servers else None,
+                checks.files_of(guest, decision.destinations),
             )
             for guest in decision.guests
         ]

@@ -21,7 +21,7 @@ from ..capacity.measured import (
     by_nova_name,
     destinations,
 )
-from ..capacity.planner import Assignments, Tried, assign
+from ..capacity.planner import Assignments, Tried, against_files, assign
 from ..hazards import clients, disks, fencing, in_flight, memory, storage, unfit
 from ..hazards.clients import EvidenceElsewhere, KnownAddresses
 from ..model import server_state
@@ -156,19 +156,31 @@ def preflight(
         tuple(hosts),
         refused,
         barred(checked, overrides, leaving),
-        _disks(bundle, about, leaving, known),
+        _disks(bundle, about, leaving, known, hosts),
     )
 
 
 def _disks(
-    bundle: Bundle, about: EvacuationFacts, leaving: t.Sequence[Guest], known: KnownAddresses
+    bundle: Bundle,
+    about: EvacuationFacts,
+    leaving: t.Sequence[Guest],
+    known: KnownAddresses,
+    hosts: t.Sequence[Destination],
 ) -> t.Dict[str, t.List[disks.Disk]]:
     servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
     return {
-        guest.uuid: disks.of_server(servers[guest.uuid], bundle, about, known.disks)
+        guest.uuid: disks.of_server(servers[guest.uuid], bundle, about, known.disks, bool(files_of(guest, hosts)))
         for guest in leaving
         if guest.uuid in servers
     }
+
+
+def files_of(guest: Guest, hosts: t.Sequence[Destination]) -> t.Dict[str, int]:
+    """Return the files that a guest can be started from on another host, with their inodes; empty: there are none."""
+    for there in hosts:
+        if guest.images and there.files is not None and against_files(guest, there) is None:
+            return dict(there.files.disks[guest.uuid])
+    return {}
 
 
 def death(
@@ -194,7 +206,7 @@ def death(
             *_not_down(about, request),
             *storage.fenced(bundle, about, leaving, request, elsewhere, known),
             *storage.writers(bundle, about, leaving, request, elsewhere, known),
-            *_looked(bundle, leaving),
+            *_looked(bundle, leaving, destinations(bundle, about, request)),
         ]
     )
 
@@ -414,13 +426,16 @@ def _lockable(images: t.Mapping[str, t.Sequence[clients.SeenImage]]) -> t.Set[st
     return {entry.fsid for entry in entries if entry.fsid is not None and entry.image.exclusive_lock is not False}
 
 
-def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
-    """SG709: no host looked for a guest's images at all, so that it is not known who has them open."""
+def _looked(bundle: Bundle, leaving: t.Sequence[Guest], hosts: t.Sequence[Destination]) -> Items:
+    """SG709: no host looked for a guest's images at all, so that it is not known who has them open.
+
+    Who has a file open nobody can say: only a fence of the machine is good for one (C(capacity/shared_files.py)).
+    """
     looked = [facts.rbd for facts in by_nova_name(bundle).values() if facts.rbd and facts.rbd.images is not None]
     everything = any(not rbd.instances for rbd in looked)
     asked = {uuid for rbd in looked for uuid in rbd.instances}
     for guest in leaving:
-        if guest.images and not everything and guest.uuid not in asked:
+        if guest.images and not everything and guest.uuid not in asked and not files_of(guest, hosts):
             evidence = {"images": list(guest.images)}
             remedy = remedy_text("SG709", "images-not-looked-for")
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)

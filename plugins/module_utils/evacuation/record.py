@@ -65,6 +65,8 @@ class PlannedServer:
     power: t.Optional[str] = None
     #: Uuids of its volumes; None: a journal of an earlier version.
     volumes: t.Optional[t.List[str]] = None
+    #: Its disks that are files of a shared directory, with their inodes.
+    files: t.Dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def ids(self) -> t.Dict[str, str]:

@@ -552,7 +552,12 @@ def expected_status(entry: PlannedServer, target_state: str) -> t.Optional[str]:
 
 def _verified(bundle: Bundle, entry: PlannedServer, server: ApiServer, given: Passes) -> Checked:
     before = storage.DisksBefore(
-        entry.uuid, entry.ids, name=entry.name, volumes=_volumes(entry, server), shared=_shared(entry, given.planned)
+        entry.uuid,
+        entry.ids,
+        name=entry.name,
+        volumes=_volumes(entry, server),
+        shared=_shared(entry, given.planned),
+        files=entry.files,
     )
     since = given.request.fence.at if isinstance(given.request.fence, FenceProof) else None
     items = gather(storage.landed(bundle, before, str(server.host), server.status == "ACTIVE", since))

@@ -62,12 +62,17 @@ class Disk:
 _IMAGES = ((".swap", Kind.SWAP), (".config", Kind.CONFIG_DRIVE), (".eph", Kind.EPHEMERAL), (".local", Kind.EPHEMERAL))
 
 
-def of_server(server: ApiServer, bundle: Bundle, about: EvacuationFacts, known: Disks) -> t.List[Disk]:
-    """Return the disks of a server of a dead host. ``known``: what the hosts saw in Ceph of the servers that leave."""
+def of_server(
+    server: ApiServer, bundle: Bundle, about: EvacuationFacts, known: Disks, shared: bool = False
+) -> t.List[Disk]:
+    """Return the disks of a server of a dead host. ``known``: what the hosts saw in Ceph of the servers that leave.
+
+    ``shared``: another host has the very files that it ran from.
+    """
     images = {name: places for name, places in known.images.items() if name.startswith(f"{server.id}_")}
     found = [_image(server, name, places) for name, places in sorted(images.items())]
     if server.image and not images:
-        found.append(_files(server))
+        found.append(_files(server, shared))
     found += [_volume(server, uuid, bundle, known) for uuid in server.volumes]
     if server_state.properties_of(server, about).get("hw_firmware_type") == "uefi":
         found.append(_beside(server, Kind.NVRAM))
@@ -97,10 +102,13 @@ def _watchers(places: t.Sequence[SeenImage]) -> t.Tuple[t.Optional[t.List[str]],
     return sorted(watching), f"watchers, through {min(name for entry in places for name in entry.by)}"
 
 
-def _files(server: ApiServer) -> Disk:
+def _files(server: ApiServer, shared: bool) -> Disk:
+    if shared:
+        why, home = "nobody can tell who has a file open", f"files that {server.host} shares"
+        return Disk(server.id, Kind.FILES, "disk", home, None, why, OF_MACHINE, Effect.NOTHING, Effect.NOTHING)
     why = "no image of the server was found in Ceph"
-    home = f"files of {server.host}" if server.host else None
-    return Disk(server.id, Kind.FILES, "disk", home, None, why, OF_MACHINE, Effect.LOST, Effect.LOST)
+    place = f"files of {server.host}" if server.host else None
+    return Disk(server.id, Kind.FILES, "disk", place, None, why, OF_MACHINE, Effect.LOST, Effect.LOST)
 
 
 def _beside(server: ApiServer, kind: Kind) -> Disk:

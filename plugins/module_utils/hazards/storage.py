@@ -628,6 +628,8 @@ class DisksBefore:
     volumes: t.Tuple[str, ...] = ()
     #: Other servers of the evacuation that Nova shows with one of these volumes, by the volume.
     shared: t.Mapping[str, t.FrozenSet[str]] = dataclasses.field(default_factory=dict)
+    #: Disks that are files of a shared directory, with their inodes.
+    files: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def unchanged(
@@ -685,6 +687,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool, dead_s
             yield from _elsewhere(bundle, name, now[name], host, facts)
             if now[name].watchers is not None and now[name].id == identity:
                 yield from _lock_of_dead(name, now[name], facts, dead_since)
+    yield from _landed_files(before, facts, subject)
     yield from _landed_volumes(bundle, before, facts, subject, running, dead_since)
     for name, other in sorted(views.items()):
         states = [domain.state for domain in other.domains or [] if domain.uuid == before.uuid]
@@ -693,6 +696,23 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool, dead_s
             yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
         if name == host and running and not alive:
             yield finding("SG109", subject, {"domain": states or None}, remedy_text("SG109", "landed-not-running"))
+
+
+def _landed_files(before: DisksBefore, facts: HostFacts, subject: Subject) -> Items:
+    """SG504, SG709: the destination still has the very files; where the share has fallen away, Nova makes new ones."""
+    if not before.files:
+        return
+    place = facts.instances_path
+    if place is None:
+        evidence = {"not read": "instances_path of the destination"}
+        yield finding("SG709", subject, evidence, remedy_text("SG709", "landing-unread"))
+        return
+    now = {disk.name: disk.inode for disk in place.disks or [] if disk.uuid == before.uuid}
+    for name, inode in sorted(before.files.items()):
+        if now.get(name) != inode:
+            file = f"{place.path}/{before.uuid}/{name}"
+            changed = {"file": file, "inode before": inode, "inode now": now.get(name)}
+            yield finding("SG504", subject, changed, remedy_text("SG504", "file-changed-after-landing"))
 
 
 def _landed_volumes(

@@ -165,8 +165,19 @@ class LeftDirectory(Fact):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class InstanceDisk(Fact):
+    """A file from which Nova starts an instance. ``name``: C(disk), C(disk.local), C(disk.eph0), C(disk.swap)."""
+
+    uuid: str
+    name: str
+    inode: int
+    #: As Nova's C(disk.info) beside it says for this very path; None: it does not.
+    format: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class InstancesPath(Fact):
-    """What is left in instances_path."""
+    """What is left in instances_path, and what is there where other hosts may have it, too."""
 
     #: As the host has it: in a container nova-compute sees it elsewhere.
     path: str
@@ -174,6 +185,13 @@ class InstancesPath(Fact):
     filesystem: str
     local: bool
     left: t.List[LeftDirectory] = dataclasses.field(default_factory=list)
+    #: Hosts that use it, each with the Unix time of its last word: C(compute_nodes), where each nova-compute signs with
+    #: its passes of the image cache (virt/storage_users.py). None: nobody has, or it was not read.
+    users: t.Optional[t.Dict[str, float]] = None
+    #: Whether this host's NFS server lets others mount it.
+    exported: bool = False
+    #: Disks of the instances that were asked for. Neither is read where none was, or no other host can have them.
+    disks: t.Optional[t.List[InstanceDisk]] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -182,6 +182,18 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
+            "file-changed-after-landing": Remedy(
+                "Stop the server, and look in instances_path of the other hosts for the original disk, because the "
+                "server now has another disk. Probably the share was not mounted on the destination.",
+                acts=(
+                    Act(
+                        (STOP,),
+                        "after an evacuation the server has another disk than before",
+                        ("inodes of the files before and after",),
+                        "what the guest wrote to the wrong disk",
+                    ),
+                ),
+            ),
             "guard-unverified": Remedy(
                 "Make sure that one of the hosts from which the run reads Ceph can read the pool with the "
                 "server's images. Then run the same command again."
@@ -755,20 +767,35 @@ CODES: t.Tuple[Code, ...] = (
         "SG513",
         "local-disk",
         BLOCKER,
-        "The server's disk is local to its host, so an evacuation would rebuild the server from its image.",
+        "The server's disks are files of its host, and no destination is proven to have the same files.",
         of_server=True,
         of_destination=True,
         overridden_by="the server's uuid",
-        override=("One entry for each server. Nova then rebuilds the server from its image, and its data is lost."),
+        override=(
+            "One entry for each server. Nova then starts the server from the disk in its directory on the destination, "
+            "whatever disk that is. If there is none, Nova rebuilds the server from its image, and its data is lost."
+        ),
         why="""
-            An evacuation starts the server with a new disk from its Glance image, and its data is lost. A drain copies
-            the disk instead, so there it is only a warning. What counts is `images_type` in nova.conf of the
-            destinations; in a drain, of the host.
+            An evacuation makes a new disk from the Glance image, and the data is lost, unless the server's directory is
+            on the destination: then Nova starts the disk in it, also an old one that a move has left. So the run looks
+            for proof that both hosts share `instances_path`. On a shared file system (or one that the destination
+            exports), the dead host's nova-compute must have signed in `compute_nodes` within 90 minutes before its last
+            sign of life, and the destination's within the last 90. Each signs every `[image_cache] manager_interval`.
+            The server's disks must be there in the format of `images_type`, and the fence must be `power` or
+            `command`: nobody can tell who has a file open. One thing looks the same: a copy of the share, made within
+            that time, that the destination already uses. A spawn that fails keeps a directory that it has found.
+
+            When the dead host returns, its nova-compute asks the destination whether the directory is shared, and
+            deletes the disks if the answer is no: until then, the share must stay mounted on both.
+
+            A drain copies local disks, so there it is only a warning.
         """,
         remedies={
             "evacuee-without-destination": Remedy(
-                "Start the dead host again: if the server's disk still exists, it is there. With an override, "
-                "Nova rebuilds the server from its image, and all data of the server is lost.",
+                "If the hosts share instances_path, put right what the evidence says, and use evacuate_fence=power or "
+                "command. If not, start the dead host again: if the server's disk still exists, it is there. With an "
+                "override, Nova starts the disk that the destination has in the server's directory, or rebuilds the "
+                "server from its image, and all data of the server is lost.",
                 acts=(
                     Act(
                         (START,),

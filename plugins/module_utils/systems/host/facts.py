@@ -190,7 +190,9 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
         guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
         unknown_journals=unknown,
-        instances_path=parts.read("instances_path", lambda: _instances_path(conf, nova, deployed, domains)),
+        instances_path=parts.read(
+            "instances_path", lambda: _instances_path(conf, nova, deployed, domains, options.rbd_instances)
+        ),
         offers=offers,
         guest_cpus=cpus,
         start=None if conf is None else start_checks.read(conf, service, options.libvirt_uri),
@@ -202,6 +204,7 @@ def _instances_path(
     nova: t.Optional[NovaConf],
     deployed: t.Optional[Deployment],
     domains: t.Optional[t.Sequence[Domain]],
+    wanted: t.Sequence[str],
 ) -> InstancesPath:
     missing = [name for name, part in (("nova.conf", nova), ("the deployment", deployed)) if part is None]
     if domains is None:
@@ -215,7 +218,8 @@ def _instances_path(
     path = instance_dirs.place_of(
         nova.instances_path, nova.state_path, contained[0] if contained else None, bool(conf.kolla)
     )
-    return instance_dirs.read(path, {domain.uuid for domain in domains})
+    uuids = {domain.uuid for domain in domains}
+    return instance_dirs.read(path, uuids, wanted=wanted, inside=nova.instances_path)
 
 
 def _identities(

@@ -10,11 +10,13 @@ pre_live_migration, DestinationDiskExists), and a disk in it is taken for the se
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import re
 import typing as t
 
-from ...model.host_facts import InstancesPath, LeftDirectory
+from ...model.host_facts import InstanceDisk, InstancesPath, LeftDirectory
 from . import compute_id, libvirt, mounts, processes
 from .reading import HostError, ReadError
 
@@ -26,6 +28,10 @@ _NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_resize|_de
 _HARMLESS = re.compile(r"console\.log(?:\.\d+)?|libvirt\.xml|unrescue\.xml")
 #: What this host's NFS server lets others mount (exportfs(8)).
 EXPORTS = "/var/lib/nfs/etab"
+#: Where each nova-compute that has a directory of instances signs (nova/virt/storage_users.py).
+USERS = "compute_nodes"
+#: What Nova starts a guest from, of files in its directory (virt/libvirt/driver.py, _create_image).
+_DISK = re.compile(r"disk(?:\.local|\.swap|\.eph\d+)?")
 #: Paths that a fact names of what is in one directory.
 SHOWN = 5
 
@@ -51,11 +57,18 @@ def place_of(instances_path: str, state_path: str, pid: t.Optional[int], kolla: 
     return outside
 
 
-def read(path: str, domains: t.Container[str], proc: str = "/proc") -> InstancesPath:
+def read(
+    path: str,
+    domains: t.Container[str],
+    proc: str = "/proc",
+    wanted: t.Collection[str] = (),
+    inside: t.Optional[str] = None,
+) -> InstancesPath:
     """Return what is left in a directory of instances. ``domains``: uuids of the host's domains.
 
-    A directory of a resize or of a deletion is always returned: a domain has only that of its own name. Raises
-    OSError, ReadError.
+    ``wanted``: instances of which the disks are read where other hosts may have them. ``inside``: the directory's path
+    as nova-compute has it. A directory of a resize or of a deletion is always returned: a domain has only that of its
+    own name. Raises OSError, ReadError.
     """
     kind = mounts.kind_of(path, proc)
     if not kind:
@@ -71,22 +84,62 @@ def read(path: str, domains: t.Container[str], proc: str = "/proc") -> Instances
     except FileNotFoundError:
         # nova-compute makes it with the first instance.
         return InstancesPath(path, kind, local)
-    return InstancesPath(path, kind, local, sorted(left, key=lambda item: item.name))
+    found = InstancesPath(path, kind, local, sorted(left, key=lambda item: item.name))
+    if local or not wanted:
+        return found
+    disks = [disk for uuid in sorted(wanted) for disk in _disks(path, inside or path, uuid)]
+    exported = any(mounts.below(os.path.realpath(path), folder) for folder in _exports() or [])
+    return dataclasses.replace(found, users=_users(path), exported=exported, disks=disks)
+
+
+def _users(path: str) -> t.Optional[t.Dict[str, float]]:
+    """Return who has signed in a directory of instances, and when. What is none of Nova's is no signature."""
+    try:
+        with open(os.path.join(path, USERS), encoding="utf-8") as stream:
+            found = json.load(stream)
+        return {str(host): float(then) for host, then in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _disks(path: str, inside: str, uuid: str) -> t.List[InstanceDisk]:
+    """Return an instance's disks. One that goes meanwhile is not there; what cannot be read has no format."""
+    try:
+        with os.scandir(os.path.join(path, uuid)) as entries:
+            inodes = {item.name: item.inode() for item in entries if item.is_file(follow_symlinks=False)}
+    except FileNotFoundError:
+        return []
+    try:
+        with open(os.path.join(path, uuid, "disk.info"), encoding="utf-8") as stream:
+            formats = {str(file): str(kind) for file, kind in json.load(stream).items()}
+    except (OSError, ValueError, AttributeError):
+        formats = {}
+    return [
+        InstanceDisk(uuid, name, inode, formats.get(os.path.join(inside, uuid, name)))
+        for name, inode in sorted(inodes.items())
+        if _DISK.fullmatch(name)
+    ]
 
 
 def is_local(path: str, proc: str = "/proc") -> bool:
     """Return True if no other host has a directory: by its file system, and by what this host exports of it."""
     if mounts.kind_of(path, proc) not in LOCAL:
         return False
-    real = os.path.realpath(path)
+    real, exports = os.path.realpath(path), _exports()
+    return exports is not None and not any(
+        mounts.below(real, folder) or mounts.below(folder, real) for folder in exports
+    )
+
+
+def _exports() -> t.Optional[t.List[str]]:
+    """Return the folders that this host lets others mount; None: not known."""
     try:
         with open(EXPORTS, encoding="utf-8", errors="surrogateescape") as stream:
-            shared = [mounts.plain(line.split("\t")[0]) for line in stream if line.strip()]
+            return [mounts.plain(line.split("\t")[0]) for line in stream if line.strip()]
     except FileNotFoundError:
-        return True
+        return []
     except OSError:
-        return False
-    return not any(mounts.below(real, folder) or mounts.below(folder, real) for folder in shared)
+        return None
 
 
 def _left(path: str, name: str, uuid: str) -> LeftDirectory:

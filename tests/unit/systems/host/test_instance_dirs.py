@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -192,3 +193,67 @@ def test_the_kind_of_a_file_system_is_the_kernels(tmp_path):
     )
     assert mounts.kind_of("/var/lib/nova/instances", str(tmp_path)) == "nfs4"
     assert mounts.kind_of("/etc", str(tmp_path)) == "ext4"
+
+
+# --- a directory that other hosts may have --------------------------------------------------------------------
+
+
+@pytest.fixture
+def share(place, monkeypatch):
+    monkeypatch.setattr(mounts, "kind_of", lambda _path, _proc="/proc": "nfs4")
+    return place
+
+
+def test_who_has_signed_and_each_disk_with_its_format_is_read_of_a_share(share):
+    make(share, ONE, "disk", "disk.swap", "disk.eph0", "disk.config", "disk.info.tmp", "console.log")
+    make(share, f"{TWO}_resize", "disk")
+    (share / ONE / "disk.info").write_text(json.dumps({f"/nova/{ONE}/disk": "qcow2", f"/else/{ONE}/disk.swap": "raw"}))
+    (share / "compute_nodes").write_text('{"compute1": 1.5, "compute2": 2}')
+    found = instance_dirs.read(str(share), {ONE}, wanted=[TWO, ONE], inside="/nova")
+    assert found.users == {"compute1": 1.5, "compute2": 2.0}
+    disks = {item.name: (item.uuid, item.format) for item in found.disks}
+    assert disks == {"disk": (ONE, "qcow2"), "disk.eph0": (ONE, None), "disk.swap": (ONE, None)}
+    assert next(item.inode for item in found.disks if item.name == "disk") == (share / ONE / "disk").stat().st_ino
+
+
+@pytest.mark.parametrize("text", [None, "", "[1]", '{"a": null}', '{"a": "x"}', "{"])
+def test_signatures_that_are_none_are_not_read(share, text):
+    if text is not None:
+        (share / "compute_nodes").write_text(text)
+    assert instance_dirs.read(str(share), set(), wanted=[ONE]).users is None
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{"])
+def test_a_disk_without_a_word_of_its_format_has_none(share, text):
+    make(share, ONE, "disk")
+    (share / ONE / "disk.info").write_text(text)
+    (disk,) = instance_dirs.read(str(share), set(), wanted=[ONE]).disks
+    assert disk.format is None
+
+
+def test_nothing_of_this_is_read_where_no_other_host_has_it(place):
+    make(place, ONE, "disk")
+    (place / "compute_nodes").write_text('{"compute1": 1.5}')
+    found = instance_dirs.read(str(place), set(), wanted=[ONE])
+    assert (found.users, found.disks) == (None, None)
+
+
+@pytest.mark.parametrize(("folder", "exported"), [("{}", True), ("{}/instances/x", False), (None, False)])
+def test_a_directory_that_this_host_exports_is_shared(place, folder, exported):
+    """Not read what it exports, or a part of the directory only: other hosts may have it, and nothing says so."""
+    path = place / "instances"
+    path.mkdir()
+    if folder is None:
+        (place / "etab").mkdir()
+    else:
+        (place / "etab").write_text(f"{folder.format(place)}\t*(rw,sync)\n")
+    found = instance_dirs.read(str(path), set(), wanted=[ONE])
+    assert (found.local, found.exported) == (False, exported)
+
+
+def test_disks_of_a_share_are_read_of_whom_somebody_asks_for(share):
+    """A share has those of all hosts: a hundred hosts would each tell of all."""
+    make(share, ONE, "disk")
+    make(share, TWO, "disk")
+    assert instance_dirs.read(str(share), set()).disks is None
+    assert [item.uuid for item in instance_dirs.read(str(share), set(), wanted=[TWO]).disks] == [TWO]
