@@ -14,7 +14,7 @@ from labkit import waiting
 from labkit.fixtures import documented_grants
 from labkit.strangers import address, in_ceph, stranger, watchers_of
 
-pytestmark = pytest.mark.matrix("volumes-audit", cinder="ceph")
+pytestmark = pytest.mark.matrix("volumes-audit", cinder="ceph,nfs,san")
 
 CODES = ("SG507", "SG527")
 READ = ", profile rbd-read-only pool=volumes"

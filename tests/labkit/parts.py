@@ -210,7 +210,7 @@ PARTS = {
     "volumes-audit": MatrixPart(
         "doctor and audit of servers on volumes: rights of the Ceph user, watchers",
         (VOLUMES_AUDIT,),
-        Shape(cinder="ceph"),
+        Shape(cinder="ceph,nfs,san"),
     ),
     "volumes-rename": MatrixPart(
         "a rename under servers on volumes of each back end, and what people do with the volumes afterwards",
