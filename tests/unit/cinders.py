@@ -22,9 +22,9 @@ def volume(uuid, *attachments, status="in-use", protocol="ceph", **changes):
     return facts.Volume(id=uuid, status=status, protocol=protocol, attachments=list(attachments), **known)
 
 
-def service(host=BACKEND, state="up"):
+def service(host=BACKEND, state="up", cluster=None):
     """Return a cinder-volume."""
-    return facts.VolumeService(host, "az1", state, "enabled")
+    return facts.VolumeService(host, "az1", state, "enabled", cluster)
 
 
 UP = (service(),)

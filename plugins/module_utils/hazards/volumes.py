@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..model.block_storage import ATTACHED, IN_USE, RESERVED, BlockStorage, Volume, VolumeAttachment
+from ..model.block_storage import ATTACHED, IN_USE, RESERVED, BlockStorage, Volume, VolumeAttachment, VolumeService
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import SILENT_CELLS, ApiServer, Bundle
 from ..model.findings import BLOCKER, INFO, WARNING, Finding, Subject, Unchecked, finding
@@ -199,10 +199,19 @@ def not_ready(storage: BlockStorage, servers: t.Iterable[ApiServer], severity: s
             yield Unchecked("SG526", server.id, "the services of Cinder were not read")
         for backend in sorted({_service_of(volume) or "" for volume in wanted} - {""}):
             service = services.get(backend)
-            if storage.services is not None and (service is None or service.state != "up"):
+            if storage.services is not None and not _is_served(service, storage.services):
                 evidence = {"cinder-volume": backend, "state": service.state if service else "no such service"}
                 remedy = remedy_text("SG526", "backend-down", backend=backend)
                 yield finding("SG526", subject, evidence, remedy, severity)
+
+
+def _is_served(service: t.Optional[VolumeService], services: t.Sequence[VolumeService]) -> bool:
+    """Return True if a cinder-volume is up, or another of its cluster is."""
+    if service is None or service.state == "up":
+        return service is not None
+    return service.cluster is not None and any(
+        other.cluster == service.cluster and other.state == "up" for other in services
+    )
 
 
 def is_movable(volume: Volume, server: str) -> bool:

@@ -81,12 +81,13 @@ class Volume:
 
 @dataclasses.dataclass(frozen=True)
 class VolumeService:
-    """A cinder-volume. ``host``: C(HOST@BACKEND)."""
+    """A cinder-volume. ``host``: C(HOST@BACKEND). ``cluster``: in which any service serves the volumes of each."""
 
     host: str
     zone: t.Optional[str]
     state: str
     status: str
+    cluster: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)

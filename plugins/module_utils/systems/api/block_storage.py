@@ -25,6 +25,8 @@ _T = t.TypeVar("_T")
 TYPES = ("block-storage", "block-store", "volumev3", "volume")
 #: Attachments as objects of their own (Pike).
 ATTACHMENTS = "3.27"
+#: Services show their cluster (Newton).
+CLUSTERS = "3.7"
 #: The least that a service gives in a page (osapi_max_limit): fewer of one server or volume are all of them.
 LEAST_PAGE = 20
 #: Up to so many volumes each is asked for; of more all are listed, a thousand a page.
@@ -136,8 +138,11 @@ def _attachments(connection: t.Any, narrowed: t.Mapping[str, str]) -> t.Iterator
 
 def list_services(connection: t.Any) -> t.List[VolumeService]:
     """Return every cinder-volume. Raises :class:`ApiError`."""
-    rows = http.items(connection, http.VOLUME, "/os-services", "services", params={"binary": "cinder-volume"})
-    return [VolumeService(row["host"], row.get("zone"), row["state"], row["status"]) for row in rows]
+    asked = {"binary": "cinder-volume"}
+    rows = http.items(connection, http.VOLUME, "/os-services", "services", CLUSTERS, params=asked)
+    return [
+        VolumeService(row["host"], row.get("zone"), row["state"], row["status"], row.get("cluster")) for row in rows
+    ]
 
 
 def list_protocols(connection: t.Any) -> t.Dict[str, str]:

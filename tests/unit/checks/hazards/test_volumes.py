@@ -122,6 +122,13 @@ def test_a_back_end_that_nobody_serves(services):
     assert told(bundle) == [("SG526", ONE, "warning")]
 
 
+@pytest.mark.parametrize(("cluster", "codes"), [("c@ceph", []), ("other@ceph", ["SG526"]), (None, ["SG526"])])
+def test_in_a_cluster_another_service_serves_it(cluster, codes):
+    services = (service(state="down", cluster="c@ceph"), service("second@ceph", cluster=cluster))
+    bundle = cloud(cinder(volume("v1", attachment(1, "v1", ONE)), services=services))
+    assert [code for code, *_rest in told(bundle)] == codes
+
+
 def test_before_a_move_it_is_a_blocker():
     storage = cinder(volume("v1", attachment(1, "v1", ONE), status="error"))
     bundle = cloud(storage)
