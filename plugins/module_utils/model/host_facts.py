@@ -187,7 +187,7 @@ class InstancesPath(Fact):
     left: t.List[LeftDirectory] = dataclasses.field(default_factory=list)
     #: Hosts that use it, each with the Unix time of its last word: C(compute_nodes), where each nova-compute signs with
     #: its passes of the image cache (virt/storage_users.py). None: nobody has, or it was not read.
-    users: t.Optional[t.Dict[str, float]] = None
+    users: t.Optional[t.Dict[str, int]] = None
     #: Whether this host's NFS server lets others mount it.
     exported: bool = False
     #: Disks of the instances that were asked for. Neither is read where none was, or no other host can have them.

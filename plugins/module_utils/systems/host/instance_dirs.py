@@ -92,13 +92,13 @@ def read(
     return dataclasses.replace(found, users=_users(path), exported=exported, disks=disks)
 
 
-def _users(path: str) -> t.Optional[t.Dict[str, float]]:
+def _users(path: str) -> t.Optional[t.Dict[str, int]]:
     """Return who has signed in a directory of instances, and when. What is none of Nova's is no signature."""
     try:
         with open(os.path.join(path, USERS), encoding="utf-8") as stream:
             found = json.load(stream)
-        return {str(host): float(then) for host, then in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {str(host): int(then) for host, then in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError):
         return None
 
 
