@@ -197,6 +197,8 @@ def not_ready(storage: BlockStorage, servers: t.Iterable[ApiServer], severity: s
                 yield finding("SG526", subject, evidence, remedy, severity)
         if wanted and storage.services is None:
             yield Unchecked("SG526", server.id, "the services of Cinder were not read")
+        elif any(volume.backend is None for volume in wanted):
+            yield Unchecked("SG526", server.id, "Cinder does not show this account which back end serves the volumes")
         for backend in sorted({_service_of(volume) or "" for volume in wanted} - {""}):
             service = services.get(backend)
             if storage.services is not None and not _is_served(service, storage.services):

@@ -110,17 +110,11 @@ def list_attachments(
     """Return the attachments of these servers and volumes, each with its connection. Raises :class:`ApiError`."""
     if whole or len(servers) + len(volumes) > SINGLY:
         return list(_attachments(connection, {}))
-    asked = [("instance_id", uuid) for uuid in servers] + [("volume_id", uuid) for uuid in volumes]
-    answers = http.each(
-        [f"{key}={uuid}" for key, uuid in asked], lambda one: list(_attachments(connection, _pair(one)))
-    )
-    found = {str(item["id"]): item for items in answers.values() for item in items}
+    by_server = http.each(servers, lambda uuid: list(_attachments(connection, {"instance_id": uuid})))
+    by_volume = http.each(volumes, lambda uuid: list(_attachments(connection, {"volume_id": uuid})))
+    rows = [item for answers in (by_server, by_volume) for items in answers.values() for item in items]
+    found = {str(item["id"]): item for item in rows}
     return [found[uuid] for uuid in sorted(found)]
-
-
-def _pair(one: str) -> t.Dict[str, str]:
-    key, _equals, value = one.partition("=")
-    return {key: value}
 
 
 def _attachments(connection: t.Any, narrowed: t.Mapping[str, str]) -> t.Iterator[Json]:
@@ -131,7 +125,7 @@ def _attachments(connection: t.Any, narrowed: t.Mapping[str, str]) -> t.Iterator
         if page and page[-1]["id"] == params.get("marker"):
             raise ApiError("GET block_storage /attachments/detail: the API returned the same page twice")
         yield from page
-        if not page or (narrowed and len(page) < http.PAGE // 2):
+        if not page or (narrowed and len(page) < LEAST_PAGE):
             return
         params = {**params, "marker": page[-1]["id"]}
 

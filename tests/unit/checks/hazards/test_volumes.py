@@ -129,6 +129,11 @@ def test_in_a_cluster_another_service_serves_it(cluster, codes):
     assert [code for code, *_rest in told(bundle)] == codes
 
 
+def test_a_back_end_that_the_account_is_not_shown_is_undecided():
+    hidden = dataclasses.replace(volume("v1", attachment(1, "v1", ONE)), backend=None)
+    assert (told(cloud(cinder(hidden))), undecided(cloud(cinder(hidden)))) == ([], [("SG526", ONE)])
+
+
 def test_before_a_move_it_is_a_blocker():
     storage = cinder(volume("v1", attachment(1, "v1", ONE), status="error"))
     bundle = cloud(storage)

@@ -95,6 +95,14 @@ def test_a_few_are_asked_for_singly():
     assert found.whole is False
 
 
+@pytest.mark.parametrize("largest", [25, 100, 1000])
+def test_all_members_of_a_volume_are_read_however_small_a_page_is(largest):
+    cinder, servers = with_volumes(1, SmallCinder(largest=largest))
+    for number in range(300):
+        cinder.attach(f"m{number:03}", "v0000", f"member{number}")
+    assert len(read(cinder, *servers, others={}).volumes[0].attachments) == 301
+
+
 def test_a_reserved_row_has_no_host_and_is_seen():
     cinder, servers = with_volumes(1)
     cinder.attach("b", "v0000", "s0000", None, "reserved")
