@@ -221,6 +221,10 @@ class MigrationRequest:
     within: str = ""
     #: The only host to which servers move; None: any host of their zone.
     destination: t.Optional[str] = None
+    #: Whether the move is a step of a rename: its run is on the host itself, and each server comes back to it.
+    renames: bool = False
+    #: Whether a live migration that has not ended in C(timeout) is aborted.
+    aborts: bool = False
 
     @property
     def is_all_or_none(self) -> bool:

@@ -44,6 +44,8 @@ TITLES: t.Mapping[str, str] = {
     "rename_host": "Rename of a compute host",
     "evacuate_host": "Evacuation of a dead host",
     "drain_host": "Drain of a compute host",
+    "enable_host": "Enabling of a compute host",
+    "maintain_hosts": "Maintenance of compute hosts",
     "migrate_server": "Move of servers",
     "resize_server": "Resize of a server",
     "return_host": "Return of a compute host",

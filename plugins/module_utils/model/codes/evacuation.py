@@ -80,6 +80,11 @@ CODES: t.Tuple[Code, ...] = (
                 "stays on the dead host, and you can recover it later."
             ),
             "zone-without-memory": Remedy("Free up memory on a host of the server's zone, or add a host."),
+            "zone-without-spare": Remedy(
+                "Free up memory in the zone, or add a host to it. Or let the series take fewer hosts at a time "
+                "(maintain_serial), or fewer spare hosts (maintain_keep_free): with 0, the guests of a host that fails "
+                "during the maintenance may find no place."
+            ),
             "zone-without-memory-and-may-stay": Remedy(
                 "Free up memory on a host of the server's zone, or add a host, or leave the server where it is "
                 "({option}=true)."

@@ -432,10 +432,11 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "disabled-by-drain": Remedy(
                 "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it "
-                "back. "
-                "If the drain has ended and you want Nova to start servers on the host again, enable the host's "
-                "compute "
-                "service (openstack compute service set --enable)."
+                "back. If the drain has ended and you want Nova to start servers on the host again, run enable_host."
+            ),
+            "disabled-by-maintenance": Remedy(
+                "Run maintain_hosts with maintain_action=status. If the series is open, resume it, or end it with "
+                "maintain_action=abort. A host that stays disabled after that is proven and enabled by enable_host."
             ),
             "disabled-by-rename": Remedy(
                 "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
