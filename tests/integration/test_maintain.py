@@ -10,12 +10,11 @@ All three hosts are in one zone. A host that goes off is switched on again a mom
 from __future__ import annotations
 
 import contextlib
-import random
 import threading
 
 import pytest
-from labkit import canary, killing, waiting, zoning
 from labkit import guests as guestkit
+from labkit import zoning
 from labkit.zoning import FAR, NEIGHBOUR, SOURCE, state_dir
 
 matrix = pytest.mark.matrix
@@ -69,7 +68,10 @@ def series(lab):
 
 
 def start(playbooks, flags=(), name="maintain_hosts", **given):
-    own = {"stackguard_state_dir": str(state_dir(playbooks.lab)), "nova_api_db_url": playbooks.lab.info["nova_api_db_url"]}
+    own = {
+        "stackguard_state_dir": str(state_dir(playbooks.lab)),
+        "nova_api_db_url": playbooks.lab.info["nova_api_db_url"],
+    }
     return playbooks.start(name, (), variables={**own, **given}, flags=flags)
 
 

@@ -170,7 +170,6 @@ class Maintenance(Planned):
                 keep,
                 self.run.clock.now,
                 bool(self.options.get("nova_api_db_url")),
-                self.options["test_server"] or None,
             ),
         )
 

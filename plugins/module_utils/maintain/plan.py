@@ -77,8 +77,12 @@ def enabling(
     host: str, service: ApiService, provider: str, test: t.Optional[Json], operation_id: str, kind: str
 ) -> Plan:
     """Return the steps that enable a host that is proven. ``service``: as it is now."""
-    enable = _enable(host, _before(service), service, provider) if service.status != "enabled" else ()
-    return Plan(kind, operation_id, host, [*enable, *_test(host, test, service)])
+    before = {"status": "disabled", "reason": f"its test server has failed (stackguard operation {operation_id})"}
+    steps: t.List[Step] = []
+    if service.status != "enabled":
+        before = _before(service)
+        steps += _enable(host, before, service, provider)
+    return Plan(kind, operation_id, host, [*steps, *_test(host, test, before, service, provider)])
 
 
 def _batch(
@@ -142,7 +146,8 @@ def _batch(
             _after(service),
         )
         if _after(service)["status"] == "enabled":
-            yield from _test(host, extras.test, service)
+            held = {"status": "disabled", "reason": held_as(operation_id)}
+            yield from _test(host, extras.test, held, service, decision.providers[host])
     if extras.refill:
         for host in batch.hosts:
             yield Step(
@@ -176,10 +181,13 @@ def _enable(
     yield Step(f"enable:{host}", title, CONTROLLER, "enable", params, _changes(host, before, wanted))
 
 
-def _test(host: str, test: t.Optional[Json], service: ApiService) -> t.Iterator[Step]:
+def _test(host: str, test: t.Optional[Json], before: Status, service: ApiService, provider: str) -> t.Iterator[Step]:
+    """``before``: what the host gets again if its test fails."""
     if test:
         title = f"start a test server on {host}, live-migrate it away, and delete it"
-        yield Step(f"test:{host}", title, CONTROLLER, "test", {"host": host, "service_id": service.id, **test})
+        enable = {**_where(host, service, provider), "before": before, "after": {"status": "enabled", "reason": None}}
+        params = {"host": host, "test": dict(test), "enable": enable}
+        yield Step(f"test:{host}", title, CONTROLLER, "test", params, [Change(host, "test server", "", "one, deleted")])
 
 
 def _where(host: str, service: ApiService, provider: str) -> Json:

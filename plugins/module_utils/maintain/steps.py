@@ -27,7 +27,7 @@ from ..moves import mover
 from ..moves.steps import Hold
 from ..records import evidence
 from ..reports.terminal import findings_text
-from ..systems.api import compute_services, server_records
+from ..systems.api import compute_services, server_records, trial_servers
 from . import preflight as checks
 from . import verify
 from .preflight import SeriesRequest
@@ -35,6 +35,8 @@ from .preflight import SeriesRequest
 Json = t.Dict[str, t.Any]
 
 READ_HOSTS, READ_CLOUD, WORK, PROBE = "read_hosts", "read_cloud", "work", "probe"
+#: Seconds in which a test server starts, moves, and is deleted, each.
+TEST = 600
 #: Codes that say nothing without the databases, whose URL an operator need not give.
 _OF_DATABASES = "SG2"
 
@@ -82,8 +84,6 @@ class SeriesContext:
     keep: t.Callable[[str, Json], None]
     now: t.Callable[[], str]
     has_databases: bool
-    #: Image, flavor, network and project of a test server; None: none is started.
-    test_server: t.Optional[Json] = None
 
     def bundle(self) -> Bundle:
         """Return what was read into the evidence directory. Raises StepError."""
@@ -153,6 +153,7 @@ def actions(systems: Systems, context: SeriesContext) -> t.Dict[str, Action]:
         "prove": ProveHosts(systems, context),
         "enable": ServiceStatus(systems),
         "refill": Refill(systems, context),
+        "test": TestServer(systems, context),
     }
 
 
@@ -366,6 +367,109 @@ def proof_request(
         before=before,
         rebooted=rebooted,
     )
+
+
+class TestServer:
+    """A server of our own started on the host, live-migrated away, and deleted."""
+
+    def __init__(self, systems: Systems, context: SeriesContext) -> None:
+        self.systems = systems
+        self.context = context
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Try the host. If that fails, the host is disabled again with the reason."""
+        host, test = params["host"], params["test"]
+        self._enable(params)
+        try:
+            with as_step_error():
+                servers = trial_servers.TrialServers(self.systems.cloud, test.get("project"))
+            uuid = self._started(servers, host, test)
+            moved = self._moved(uuid, host, params, memory)
+            self._delete(servers, uuid)
+        except (NeedError, mover.AgainError):
+            raise
+        except StepError as error:
+            self._disable(params)
+            raise StepError(
+                f"{host}: its test server has failed, and its compute service is disabled again: {error}",
+                checked=error.checked,
+                problem="test-failed",
+            ) from error
+        return Done(f"the test server ran on {host}, moved live to {moved}, and is deleted")
+
+    def undo(self, params: Params) -> None:
+        """Delete what is left of it."""
+        with as_step_error():
+            servers = trial_servers.TrialServers(self.systems.cloud, params["test"].get("project"))
+            found = servers.find(self._name(params["host"]))
+        if found is not None:
+            self._delete(servers, found["id"])
+
+    def _name(self, host: str) -> str:
+        return f"stackguard-test-{self.context.operation_id}-{host}"
+
+    def _started(self, servers: trial_servers.TrialServers, host: str, test: Json) -> str:
+        name = self._name(host)
+        with as_step_error():
+            found = servers.find(name)
+            uuid = str(found["id"]) if found is not None else servers.create(name, host, test)
+
+        def runs() -> t.Optional[str]:
+            with as_step_error():
+                server = server_records.raw_server(self.systems.cloud, uuid)
+            if server is None or server["status"] == "ERROR":
+                fault = ((server or {}).get("fault") or {}).get("message") or "it is gone"
+                self._delete(servers, uuid)
+                raise StepError(f"the test server {uuid} did not start on {host}: {fault}")
+            return "ACTIVE" if server["status"] == "ACTIVE" and not server.get("OS-EXT-STS:task_state") else None
+
+        self.systems.wait(lambda: f"the test server {uuid} runs on {host}", TEST, runs)
+        return uuid
+
+    def _moved(self, uuid: str, host: str, params: Params, memory: Memory) -> str:
+        with as_step_error():
+            server = server_records.raw_server(self.systems.cloud, uuid) or {}
+            zone = compute_services.zone_of_host(self.systems.cloud, host)
+        there = str(server.get("OS-EXT-SRV-ATTR:host"))
+        if there != host:
+            # It has moved already, in an earlier call.
+            return there
+        self.context.require_measurement()
+        request = dataclasses.replace(self.context.request.moves, drain_host=None, within="")
+        entry = {"uuid": uuid, "name": server["name"], "status": server["status"], "host": host, "zone": zone}
+        made = self.context.mover(self.systems, f"test:{host}", request)
+        done = made.apply({"host": None, "servers": [entry], "timeout": TEST}, memory)
+        return str((done.memory or {}).get("moved", {}).get(uuid))
+
+    def _delete(self, servers: trial_servers.TrialServers, uuid: str) -> None:
+        with as_step_error():
+            servers.delete(uuid)
+
+        def gone() -> t.Optional[str]:
+            with as_step_error():
+                return "gone" if server_records.raw_server(self.systems.cloud, uuid) is None else None
+
+        self.systems.wait(lambda: f"the test server {uuid} is deleted", TEST, gone)
+
+    def _enable(self, params: Params) -> None:
+        """Enable a host that an earlier run has disabled again: a disabled host takes no test server."""
+        status = params["enable"]
+        with as_step_error():
+            service = compute_services.find_service(self.systems.cloud, params["host"])
+        if service is not None and (service.status, service.disabled_reason) == _status(status["before"]):
+            ServiceStatus(self.systems).apply(status, {})
+
+    def _disable(self, params: Params) -> None:
+        before = _status(params["enable"]["before"])
+        self.systems.still_ours()
+        with as_step_error():
+            compute_services.set_service_status(
+                self.systems.cloud, params["enable"]["service_id"], before[0], before[1], ("enabled", None)
+            )
+
+
+def _status(entry: Json) -> t.Tuple[str, t.Optional[str]]:
+    return str(entry["status"]), entry["reason"]
 
 
 class Refill:
