@@ -129,6 +129,7 @@ KOLLA_MODULE_TEXT = (
 ARRIVED = "tests/integration/test_arrived.py"
 VOLUMES_AUDIT = "tests/integration/test_volumes_audit.py"
 VOLUMES_KILLED = "tests/integration/test_volumes_killed.py"
+VOLUMES_MOVES = "tests/integration/test_volumes_moves.py"
 VOLUMES_RENAME = "tests/integration/test_volumes_rename.py"
 
 
@@ -219,6 +220,11 @@ PARTS = {
         Shape(cinder="ceph,nfs,san"),
     ),
     "volumes-rename": _volumes_rename_of(),
+    "volumes-moves": MatrixPart(
+        "servers on volumes: unshelved with `cross_az_attach=false`, moved by a rename by drain that is killed",
+        (VOLUMES_MOVES,),
+        Shape(cinder="ceph,nfs,san"),
+    ),
     "volumes-evacuation": MatrixPart(
         "evacuations of servers on volumes: two writers, fences, failed spawns, every back end",
         lab=Shape(cinder="ceph,nfs,san"),
