@@ -21,7 +21,9 @@ PART ?=
 # INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
 INTEGRATION_OVS := tests/integration/test_3_openvswitch.py
 INTEGRATION_SECOND := $(wildcard tests/integration/test_evacuate*.py)
-INTEGRATION ?= tests/integration --ignore $(INTEGRATION_OVS)
+# The one that needs a lab with Cinder: that of integration-second
+INTEGRATION_VOLUMES := tests/integration/test_volumes_short.py
+INTEGRATION ?= tests/integration --ignore $(INTEGRATION_OVS) --ignore $(INTEGRATION_VOLUMES)
 
 .PHONY: help venv lock collection dev-link check unit lint sanity cores cores-found importer docs format lab demo integration \
         integration-db integration-ovs integration-first integration-second crash test \
@@ -101,8 +103,8 @@ integration-first: INTEGRATION += $(foreach file,$(INTEGRATION_SECOND),--ignore 
 integration-first: integration # for make test
 
 integration-second: collection # for make test, on its second lab
-	lab/lab up --fast-stop
-	$(PYTEST) $(INTEGRATION_SECOND) --junitxml=.build/junit/integration-second.xml $(PYTEST_ARGS)
+	lab/lab up --fast-stop --cinder
+	$(PYTEST) $(INTEGRATION_SECOND) $(INTEGRATION_VOLUMES) --junitxml=.build/junit/integration-second.xml $(PYTEST_ARGS)
 
 integration-ovs: collection ## the rename against a second lab, with Open vSwitch agents
 	$(PYTEST) $(INTEGRATION_OVS) --junitxml=.build/junit/integration-ovs.xml $(PYTEST_ARGS)

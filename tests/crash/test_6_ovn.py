@@ -10,7 +10,6 @@ rename has ended, and every change of a port's binding is recorded.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -72,26 +71,6 @@ def steps_of(seen, direction):
 def names(chassis):
     """The host's name now, and the other one: each test renames from where the last one ended."""
     return (NEW, OLD) if chassis.hostname(OLD) == NEW else (OLD, NEW)
-
-
-def is_open(lab):
-    return bool(lab.ssh(OLD, "ls /var/lib/stackguard/rename.json 2>/dev/null || true"))
-
-
-def journal_steps(lab):
-    """The steps that the journal of the host says have begun, in order, and how many there are in all."""
-    steps = json.loads(lab.ssh(OLD, "cat /var/lib/stackguard/rename.json"))["steps"]
-    return [name for name, state_ in steps.items() if state_ != "pending"] or ["none"], len(steps)
-
-
-def reached(lab, process, step):
-    """Whether a run has begun the step at this part (0 to 1) of all its steps, or has ended."""
-    if process.poll() is not None:
-        return True
-    if not is_open(lab):
-        return False
-    begun, number = journal_steps(lab)
-    return len(begun) > step * number
 
 
 @EACH
@@ -178,14 +157,12 @@ def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
     with nothing_lost(chassis, probe, undisturbed):
         for number in range(TIMES):
             process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
-            step = dice.random()
-            waiting.until("that step", lambda process=process, step=step: reached(lab, process, step), 600, 0.5)
-            time.sleep(dice.uniform(0.0, 2.0))
-            killing.kill(process)
+            killing.kill_at_share(lab, process, OLD, dice.random(), dice.uniform(0.0, 2.0))
             ended = books.finish(process).rc == 0
             way = dice.choice(["resume", "rollback"])
-            done = journal_steps(lab)[0] if is_open(lab) else ["all"] if ended else ["none"]
-            if is_open(lab):
+            begun = killing.steps_begun(lab, OLD)
+            done = begun[0] or ["none"] if begun else ["all"] if ended else ["none"]
+            if begun:
                 books.rename(name, other, way).ok()
             name, other = (other, name) if chassis.hostname(OLD) == other else (name, other)
             print(f"\n{number}: killed at {done[-1]}, {way}: {name}")

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import os
 import random
-import time
 
 import pytest
-from labkit import killing, state, waiting
+from labkit import killing, state
 from labkit.guests import NEW
 from labkit.kolla_fixtures import (
     OLD,
@@ -24,7 +23,6 @@ from labkit.kolla_fixtures import (
     books,
     guests,
     guests_by_kernel,
-    journal,
     lab,
     libvirt_says,
     servers,
@@ -37,22 +35,6 @@ SHAPE = {"l2": "ovs", "deploy": "kolla:compute1"}
 TIMES = 8
 #: From here on a rollback has nothing to start: the old containers are being removed.
 ONLY_FORWARD = "forget_containers"
-
-
-def begun(lab):
-    """The steps that the journal says have begun, in order, and how many there are in all; None without a journal."""
-    found = journal(lab)
-    if found is None:
-        return None
-    return [name for name, state_ in found["steps"].items() if state_ != "pending"], len(found["steps"])
-
-
-def reached(lab, process, share):
-    """Whether a run has begun the step at this part (0 to 1) of all its steps, or has ended."""
-    if process.poll() is not None:
-        return True
-    found = begun(lab)
-    return found is not None and len(found[0]) > share * found[1]
 
 
 @pytest.mark.matrix("crash-kolla", **SHAPE)
@@ -71,12 +53,10 @@ def killed_at_random(lab, books, seed):
     for number in range(TIMES):
         share, delay, way = dice.random(), dice.uniform(0, 6), dice.choice(["resume", "rollback"])
         process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
-        waiting.until("that step", lambda process=process, share=share: reached(lab, process, share), PATIENCE, 0.5)
-        time.sleep(delay)
-        killing.kill(process)
+        killing.kill_at_share(lab, process, OLD, share, delay, PATIENCE)
         ended = books.finish(process).rc == 0
         state.assert_same(before, guests_by_kernel(before, lab), "guests, after the kill")
-        found = begun(lab)
+        found = killing.steps_begun(lab, OLD)
         steps = found[0] if found else []
         if found and ONLY_FORWARD in steps:
             way = "resume"

@@ -206,6 +206,40 @@ def test_a_volume_that_is_not_ready_keeps_its_server(lab, story, volumes, playbo
         lab.sql("cinder", "UPDATE volumes SET status = 'in-use' WHERE id = %s", volume)
 
 
+# --- zones and links ------------------------------------------------------------------------------------------
+
+
+def test_a_shelved_server_starts_in_its_zone_with_its_volumes(lab, story, volumes, playbooks, tmp_path):
+    server = story["ids"]["san1"]
+    lab.action(server, "shelve")
+    guestkit.wait_for(lab, server, "SHELVED_OFFLOADED", timeout=300)
+    assert (volumes.hosts(server), exports_of(volumes)) == ({None}, set())
+    moved(playbooks, "unshelve_server", unshelve_server=server, stackguard_state_dir=str(tmp_path / "state"))
+    found = guestkit.wait_for(lab, server, "ACTIVE")
+    assert found["OS-EXT-AZ:availability_zone"] == "az1"
+    assert volumes.wrong() == []
+
+
+def test_wrong_links_are_repaired_and_no_record_of_a_volume_changes(lab, story, volumes, playbooks, tmp_path):
+    rows, links = volumes.rows(), {"SG202"}
+    assert OTHER in {row["host"] for row in rows}
+    lab.ssh(OTHER, "systemctl stop nova-compute", timeout=300)
+    try:
+        lab.sql("cell1", "UPDATE compute_nodes SET service_id = 4711 WHERE host = %s AND deleted = 0", OTHER)
+        if lab.sql("cell1", "SHOW COLUMNS FROM instances LIKE 'compute_id'"):
+            lab.sql("cell1", "UPDATE instances SET compute_id = NULL WHERE host = %s AND deleted = 0", OTHER)
+            links.add("SG211")
+        result = playbooks.run("repair_links", variables={"stackguard_state_dir": str(tmp_path / "state")}).ok()
+    finally:
+        before = guestkit.reports(lab, OTHER)
+        lab.ssh(OTHER, "systemctl start nova-compute")
+        guestkit.wait_report(lab, OTHER, before)
+    repairs = json.loads((result.directory / "reports" / "repairs.json").read_text())
+    assert {row["code"] for row in repairs if row["outcome"] == "repaired"} == links
+    assert volumes.rows() == rows
+    assert volumes.wrong() == []
+
+
 # --- the end --------------------------------------------------------------------------------------------------
 
 

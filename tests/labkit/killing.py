@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -59,6 +60,32 @@ def kill(process):
             os.kill(pid, signal.SIGKILL)
     process.wait()
     waiting.until("all of them dead", lambda: not any(map(_lives, doomed)) or None, 60, 0.05)
+
+
+def steps_begun(lab, host):
+    """The steps that the journal of a host's rename says have begun, in order, and how many there are in all.
+
+    None where no rename is open.
+    """
+    text = lab.ssh(host, "cat /var/lib/stackguard/rename.json 2>/dev/null || true")
+    if not text:
+        return None
+    steps = json.loads(text)["steps"]
+    return [name for name, state in steps.items() if state != "pending"], len(steps)
+
+
+def kill_at_share(lab, process, host, share, delay, timeout=600):
+    """Kill a rename so many seconds after it has begun the step at this part (0 to 1) of all its steps."""
+
+    def reached():
+        if process.poll() is not None:
+            return True
+        begun = steps_begun(lab, host)
+        return (begun is not None and len(begun[0]) > share * begun[1]) or None
+
+    waiting.until("that step", reached, timeout, 0.5)
+    time.sleep(delay)
+    kill(process)
 
 
 def stop(process):

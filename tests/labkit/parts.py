@@ -128,6 +128,8 @@ KOLLA_MODULE_TEXT = (
 )
 ARRIVED = "tests/integration/test_arrived.py"
 VOLUMES_AUDIT = "tests/integration/test_volumes_audit.py"
+VOLUMES_KILLED = "tests/integration/test_volumes_killed.py"
+VOLUMES_MOVES = "tests/integration/test_volumes_moves.py"
 VOLUMES_RENAME = "tests/integration/test_volumes_rename.py"
 
 
@@ -157,6 +159,11 @@ def _forecast_of(release):
 def _adopt_of(release, whole=()):
     text = "hosts renamed by hand, adopted back and forward, killed and rolled back"
     return MatrixPart(text, (ADOPT, COPIED, ARRIVED), Shape(release=release), whole=whole)
+
+
+def _volumes_rename_of(whole=(), **shape):
+    text = "a rename under servers on volumes of each back end, then attachments, moves, zones and links"
+    return MatrixPart(text, (VOLUMES_RENAME,), Shape(cinder="ceph,nfs,san", **shape), whole=whole)
 
 
 #: Those with the same lab follow one another: it is made once.
@@ -212,22 +219,29 @@ PARTS = {
         (VOLUMES_AUDIT,),
         Shape(cinder="ceph,nfs,san"),
     ),
-    "volumes-rename": MatrixPart(
-        "a rename under servers on volumes of each back end, and what people do with the volumes afterwards",
-        (VOLUMES_RENAME,),
+    "volumes-rename": _volumes_rename_of(),
+    "volumes-moves": MatrixPart(
+        "servers on volumes: unshelved with `cross_az_attach=false`, moved by a rename by drain that is killed",
+        (VOLUMES_MOVES,),
         Shape(cinder="ceph,nfs,san"),
     ),
     "volumes-evacuation": MatrixPart(
         "evacuations of servers on volumes: two writers, fences, failed spawns, every back end",
         lab=Shape(cinder="ceph,nfs,san"),
     ),
+    "volumes-killed": MatrixPart(
+        "evacuations of servers on volumes of every back end, killed at random",
+        (VOLUMES_KILLED,),
+        Shape(cinder="ceph,nfs,san"),
+    ),
+    "volumes-rename-killed": MatrixPart(
+        "ten renames under servers on volumes of every back end, killed at random",
+        (VOLUMES_KILLED,),
+        Shape(cinder="ceph,nfs,san"),
+    ),
     "evacuation-shared": MatrixPart(
         "evacuations of servers whose disks are files of a directory that two hosts share",
         lab=Shape(instances="shared"),
-    ),
-    "volumes-killed": MatrixPart(
-        "evacuations of servers on volumes of every back end, killed at random",
-        lab=Shape(cinder="ceph,nfs,san"),
     ),
     "rename-ovn": MatrixPart(
         "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
@@ -295,6 +309,7 @@ PARTS = {
     "rename-2023.1": _rename_of("2023.1"),
     "adopt-2023.1": _adopt_of("2023.1", whole=(ADOPT,)),
     "forecast-2023.1": _forecast_of("2023.1"),
+    "volumes-rename-2023.1": _volumes_rename_of(release="2023.1", whole=(VOLUMES_RENAME,)),
 }
 #: Parts that a test can name: the others run whole files and nothing else.
 NAMED = tuple(name for name, part in PARTS.items() if part.files != part.whole)

@@ -26,6 +26,7 @@ KINDS = {
 #: What Nova's Ceph user may do where it reads the volumes' pool, too; and where it does not.
 READER = "profile rbd pool=vms, profile rbd-read-only pool=images, profile rbd-read-only pool=volumes"
 BLIND = "profile rbd pool=vms, profile rbd-read-only pool=images"
+DETAIL = "/servers/detail?all_tenants=1"
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +137,9 @@ class Volumes:
         return json.loads(self.lab.command("san", "show", "--json").stdout)
 
     def watchers(self, volume):
-        """Addresses of the clients that have an image in Ceph open."""
+        """The address of each client that has an image in Ceph open."""
         text = self.lab.command("rbd", "status", f"volumes/volume-{volume}", "--format", "json").stdout
-        return sorted({entry["address"].partition(":")[0] for entry in json.loads(text)["watchers"]})
+        return sorted(entry["address"].partition(":")[0] for entry in json.loads(text)["watchers"])
 
     def mounts(self, host):
         """How many shares Nova has mounted on a host."""
@@ -146,19 +147,55 @@ class Volumes:
 
     # --- all of them
 
-    def wrong(self):
-        """Everything that is not as it must be with servers at rest."""
+    def wrong(self, renamed=None):
+        """Everything that is not as it must be with servers at rest: attachments, watchers, exports, mounts.
+
+        ``renamed``: the new name of a machine with its old one, which is the lab's; records may have either.
+        """
+        machine = lambda name: (renamed or {}).get(name, name)  # noqa: E731
+        servers = {server["id"]: server for server in self.lab.compute("GET", DETAIL)["servers"]}
+        volumes = {row["id"]: row for row in self.call("GET", "/volumes/detail?all_tenants=1")["volumes"]}
+        having = {volume: [] for volume in volumes}
         found, rows = [], self.rows()
-        names = {}
-        for server in self.lab.compute("GET", "/servers/detail?all_tenants=1")["servers"]:
-            host = server["OS-EXT-SRV-ATTR:host"]
-            names[server["id"]] = host
+        for server in servers.values():
+            at = machine(server["OS-EXT-SRV-ATTR:host"])
             for volume in (row["id"] for row in server["os-extended-volumes:volumes_attached"]):
+                having[volume].append((at, server["status"]))
                 mine = [row for row in rows if (row["volume"], row["server"]) == (volume, server["id"])]
-                seen = [(row["status"], row["host"], row["connector"]) for row in mine]
-                if seen != [("attached", host, host)]:
-                    found.append(f"{server['name']} on {host}: {volume}: {seen}")
-                if self.status(volume) != "in-use":
-                    found.append(f"{volume}: {self.status(volume)}")
-        found += [f"attachment of no server: {row}" for row in rows if row["server"] not in names]
+                seen = [(row["status"], machine(row["host"]), machine(row["connector"])) for row in mine]
+                if seen != [("attached", at, at)]:
+                    found.append(f"{server['name']} on {at}: {volume}: {seen}")
+        found += [f"attachment of no server: {row}" for row in rows if row["server"] not in servers]
+        status = {volume: "in-use" if having[volume] else "available" for volume in volumes}
+        found += [f"{uuid}: {row['status']}" for uuid, row in volumes.items() if row["status"] != status[uuid]]
+        kinds = {uuid: row["volume_type"] for uuid, row in volumes.items()}
+        return [*found, *self._open_elsewhere(kinds, having), *self._exported(kinds, having)]
+
+    def _open_elsewhere(self, kinds, having):
+        """Images in Ceph that are not open exactly where their running servers are; shares mounted without need."""
+        found = []
+        for volume in (uuid for uuid, kind in kinds.items() if kind not in ("nfs", "san")):
+            wanted = sorted(self.lab.info["hosts"][at]["address"] for at, state in having[volume] if state == "ACTIVE")
+            seen = self.watchers(volume)
+            if seen != wanted:
+                found.append(f"{volume} is open at {seen}, not at {wanted}")
+        needed = {at for uuid, kind in kinds.items() if kind == "nfs" for at, _state in having[uuid]}
+        mounted = {host: self.mounts(host) for host in filter(self.lab.is_on, self.lab.hosts)}
+        wrong = {host: number for host, number in mounted.items() if number != (host in needed)}
+        return [*found, *([f"shares mounted: {wrong}; needed on {sorted(needed)}"] if wrong else [])]
+
+    def _exported(self, kinds, having):
+        """Exports of the array that no server needs, those that one lacks, and host objects that say otherwise."""
+        if "san" not in self.lab.info["cinder"]:
+            return []
+        array = self.array()
+        wanted = {host: set() for host in array["exports"]}
+        for volume in (uuid for uuid, kind in kinds.items() if kind == "san"):
+            for at, _state in having[volume]:
+                wanted[at].add(f"volume-{volume}")
+        seen = {host: set(volumes) for host, volumes in array["exports"].items()}
+        known = sorted(name for entry in array["hosts"].values() for name in entry["volumes"])
+        found = [f"exports {seen}, not {wanted}"] if seen != wanted else []
+        if known != sorted(name for names in wanted.values() for name in names):
+            found.append(f"host objects {array['hosts']}, not {wanted}")
         return found

@@ -101,14 +101,24 @@ def _restart(lab, host):
 @contextlib.contextmanager
 def soft_deletion(lab):
     """Have Nova keep deleted servers for an hour, so that an operator can restore them. Afterwards as before."""
+    with api_configured(lab, "DEFAULT", "reclaim_instance_interval = 3600"):
+        try:
+            yield
+        finally:
+            for row in lab.compute("GET", "/servers?all_tenants=1&deleted=True&status=SOFT_DELETED")["servers"]:
+                lab.action(row["id"], "forceDelete", None)
+
+
+@contextlib.contextmanager
+def api_configured(lab, section, line):
+    """Have Nova's API run with another setting of a section. Afterwards as before."""
     conf = pathlib.Path(lab.info["state"]) / "etc/nova/nova.conf"
-    before = conf.read_text()
-    _nova_api(lab, conf, before.replace("[DEFAULT]\n", "[DEFAULT]\nreclaim_instance_interval = 3600\n", 1))
+    before, head = conf.read_text(), f"[{section}]\n"
+    assert head in before
+    _nova_api(lab, conf, before.replace(head, f"{head}{line}\n", 1))
     try:
         yield
     finally:
-        for row in lab.compute("GET", "/servers?all_tenants=1&deleted=True&status=SOFT_DELETED")["servers"]:
-            lab.action(row["id"], "forceDelete", None)
         _nova_api(lab, conf, before)
 
 
