@@ -192,6 +192,8 @@ PARTS = {
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
+    "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
+    "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -338,6 +340,7 @@ OF_FILES = {
     "tests/integration/test_drain": "rename-drain",
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
+    "tests/integration/test_maintain": "maintain",
     "tests/integration/test_moves": "moves",
     "tests/integration/test_unshelve": "zones",
     "tests/integration/test_volumes_audit": "volumes-audit",

@@ -103,7 +103,7 @@ def _batch(
         f"{place} ({named}): find out whether the zone still has room",
         CONTROLLER,
         "room",
-        {"hosts": list(batch.hosts), "rest": rest, "number": number},
+        {"hosts": list(batch.hosts), "rest": rest, "total": so_far[1], "number": number},
     )
     for host in batch.hosts:
         service = decision.services[host]

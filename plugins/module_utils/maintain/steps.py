@@ -22,6 +22,7 @@ from ..model.findings import Checked, blocking_findings
 from ..model.lookups import OURS
 from ..model.names import conf_host
 from ..model.requests import MigrationRequest
+from ..model.times import moment
 from ..model.wording import count
 from ..moves import mover
 from ..moves.steps import Hold
@@ -180,7 +181,8 @@ class FindRoom:
             host: sorted(server.id for server in found.zones.servers or [] if server.host == host) for host in hosts
         }
         return Done(
-            f"{count(len(decision.batches[0].assigned), 'server')} to move, {decision.batches[0].moved_mib} MiB",
+            f"{count(len(decision.batches[0].assigned), 'server')} to move, {decision.batches[0].moved_mib} MiB"
+            f"{self._left(params, memory)}",
             {
                 "before": {host: self._before(bundle, host) for host in hosts},
                 "boots": self._boots(bundle, hosts),
@@ -189,6 +191,18 @@ class FindRoom:
                 "at": self.context.now(),
             },
         )
+
+    def _left(self, params: Params, memory: Memory) -> str:
+        """Say how long the rest takes, by what the hosts before took."""
+        begun = [str(entry["at"]) for name, entry in memory.items() if name.startswith("room:") and "at" in entry]
+        done = params["total"] - len(params["rest"])
+        if not begun or not done:
+            return ""
+        now, first = moment(self.context.now()), moment(min(begun))
+        if now is None or first is None:
+            return ""
+        hours = (now - first).total_seconds() / done * len(params["rest"]) / 3600
+        return f"; about {hours:.1f} hours left for {count(len(params['rest']), 'host')}"
 
     def _before(self, bundle: Bundle, host: str) -> Json:
         return verify.state_before(bundle, proof_request(self.context, bundle, host, "", None))
