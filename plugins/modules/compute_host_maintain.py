@@ -163,8 +163,8 @@ needs:
   type: list
   elements: dict
 hosts:
-  description: How far the series is, by host. Each entry has C(state) (V(waiting), V(in progress) or V(done)), C(step)
-    and C(moved).
+  description: How far the series is, by host. Each entry has C(state) (such as V(waiting), V(in progress) or V(done)),
+    C(step) and C(moved).
   returned: if an operation is open or has ended
   type: dict
 operation_id:

@@ -410,6 +410,8 @@ def hosts_of(journal: t.Mapping[str, t.Any]) -> t.Dict[str, Result]:
     for host, state in last.items():
         if state == journals.DONE:
             rows[host].update(state="done", step=None)
+        elif journal["state"] in journals.FINAL and rows[host]["state"] != "waiting":
+            rows[host].update(state="ended before it was proven")
     return rows
 
 

@@ -101,7 +101,7 @@ class SeriesContext:
         raise NeedError(
             f"the run reads all compute hosts, and what Nova and the databases have of {', '.join(hosts)}",
             [
-                {"kind": READ_HOSTS, "hosts": [names[host] for host in hosts] if write else []},
+                {"kind": READ_HOSTS, "hosts": [names[host] for host in hosts], "write": write},
                 {"kind": READ_CLOUD, "hosts": list(hosts)},
             ],
         )
@@ -300,7 +300,7 @@ class WorkOnHosts:
         if failed or len(results) != len(hosts):
             raise StepError(
                 f"the work has failed: {'; '.join(failed) or 'a host has not answered'}. {', '.join(hosts)}: the "
-                "compute service stays disabled. To do the work again and go on, run the same command again",
+                "compute service stays disabled",
                 problem="work-failed",
             )
         return Done("done", {"worked_on": list(hosts)})

@@ -148,3 +148,23 @@ def test_random_series_never_promise_more_than_there_is(seed):
     done = list(itertools.chain.from_iterable(batch.hosts for batch in batches))
     assert done == order[: len(done)]
     assert len(done) == len(order) or not batches[-1].fits
+
+
+def test_two_hundred_hosts_in_four_zones_are_planned_on_a_clock():
+    """Each zone has room for two hosts: the series takes four at a time at most, and the hours are those of a clock."""
+    draw = random.Random(49)
+    names = [f"h{number:03}" for number in range(200)]
+    hosts = {name: (f"az{number % 4 + 1}", draw.randint(4000, 12000)) for number, name in enumerate(names)}
+    guests = [
+        guest(f"g{number}", host, draw.choice([512, 1024, 2048]), hosts[host][0])
+        for number, host in enumerate(name for name in names for _each in range(20))
+    ]
+    batches = play(cloud(hosts, guests), names, serial=4, spare=1)
+    assert all(batch.fits for batch in batches)
+    assert [host for batch in batches for host in batch.hosts] == names
+    assert len(batches) == 50
+    clock = 0.0
+    for batch in batches:
+        clock += 600 + sum(entry.memory_mib for entry in batch.assigned) / (series.ASSUMED_RATE * 2 * len(batch.hosts))
+    assert series.seconds(batches, 600, 2) == pytest.approx(clock)
+    assert 8 < clock / 3600 < 24
