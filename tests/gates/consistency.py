@@ -50,8 +50,8 @@ FLOORS = {
     "engine": ("model", "records", "systems", "hazards", "reports"),
 }
 #: The wings, one for each operation. They import all floors, and of the wings only themselves and what stands here.
-WINGS = ("rename", "evacuation", "return_host", "moves", "zones", "links", "audit", "doctor")
-USES = {"rename/drain": "moves", "evacuation": "moves"}
+WINGS = ("rename", "evacuation", "return_host", "moves", "zones", "links", "audit", "doctor", "maintain")
+USES = {"rename/drain": "moves", "evacuation": "moves", "maintain": "moves"}
 #: Floors whose files do no I/O.
 PURE = ("model", "name_places", "capacity", "hazards", "reports")
 #: The files of a wing that may use systems and the engine: those named so, and these. All others judge or plan.
