@@ -183,7 +183,7 @@ def unproven(bundle: Bundle, request: ProofRequest) -> Checked:
     if facts is not None and not missing:
         told += [*_sizes(facts, request), *_software(bundle, facts, request), *_guests(bundle, request)]
     checked = gather(told)
-    kept = tuple(dict((repr(item), item) for item in checked.findings if item.severity == BLOCKER).values())
+    kept = tuple({repr(item): item for item in checked.findings if item.severity == BLOCKER}.values())
     return Checked(kept, tuple(dict.fromkeys(checked.unchecked)))
 
 
@@ -332,11 +332,8 @@ def _start_by_api(index: Index, facts: HostFacts, request: ProofRequest) -> Item
     cloud = index.bundle.cloud
     here = {row.id for row in (cloud.servers if cloud else None) or [] if row.host == request.host}
     rows = index.migrations_by_host.get(name_key(request.host), [])
-    left = {
-        row.instance_uuid
-        for _place, row in rows
-        if open_evacuation(row) and same_name(row.source_compute, request.host)
-    }
+    evacuated = [row for _place, row in rows if open_evacuation(row)]
+    left = {row.instance_uuid for row in evacuated if same_name(row.source_compute, request.host)}
     found = {domain.uuid for domain in facts.domains or []}
     for uuid in sorted((found | set(facts.qemu_processes or {})) - (here - left)):
         yield Unchecked(
@@ -397,7 +394,7 @@ def _service(index: Index, facts: HostFacts, request: ProofRequest) -> Items:
     """SG704: nova-compute does not report itself, or has not since it started; SG119: there is no such service."""
     services = _services(index.bundle, request)
     if not services:
-        remedy = remedy_text("SG119", "maintained-host-without-service")
+        remedy = remedy_text("SG119", "returning-host-without-service")
         yield finding("SG119", Subject("host", request.host), {"services": []}, remedy, BLOCKER)
     started = [entry.started_at for entry in (facts.deployment.compute if facts.deployment else ())]
     for service in services:
@@ -570,9 +567,7 @@ def _software(bundle: Bundle, facts: HostFacts, request: ProofRequest) -> Items:
     own = set(zones.get(request.host, ()))
     known = {name for name in zones if own and set(zones[name]) == own} - {request.host}
     if known and not near:
-        yield Unchecked(
-            OLDER, request.inventory_name, f"no other host of the zone was read: {', '.join(sorted(known))}"
-        )
+        yield Unchecked(OLDER, request.inventory_name, f"of the zone none was read of {', '.join(sorted(known))}")
     for what, of in (("QEMU", _qemu), ("libvirt", _libvirt)):
         older = {name: of(other) for name, other in near.items() if _version(of(facts)) < _version(of(other))}
         if older:
