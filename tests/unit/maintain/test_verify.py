@@ -80,8 +80,9 @@ def test_the_same_boot_refuses_where_another_was_asked_for():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"state": "down"}, {"forced_down": True}, {"updated_at": "2026-09-01T00:00:00"}, {"disabled_reason": "me"}]
-)  # fmt: skip
+    "changes",
+    [{"state": "down"}, {"forced_down": True}, {"updated_at": "2026-09-01T00:00:00"}, {"disabled_reason": "me"}],
+)
 def test_a_service_that_does_not_report_itself_or_is_disabled_by_others_refuses(changes):
     found = proof(scene().change("api_services", {"host": "compute1"}, **changes))
     assert {item.code for item in found.findings} == {"SG704"}
