@@ -381,9 +381,9 @@ class Enabling(Maintenance):
         if self.run.check_mode:
             # A check writes nothing into Ceph, so that this much is not known.
             named = [item for item in checked.findings if item.code == verify.CEPH]
-            kept = tuple(item for item in checked.findings if item.code != verify.CEPH)
+            others = tuple(item for item in checked.findings if item.code != verify.CEPH)
             untried = tuple(findings.Unchecked(item.code, item.object.id, "a check writes nothing") for item in named)
-            checked = Checked(kept, (*checked.unchecked, *untried))
+            checked = Checked(others, (*checked.unchecked, *untried))
         if self.options.get("nova_api_db_url"):
             return checked
         kept = tuple(entry for entry in checked.unchecked if not entry.code.startswith("SG2"))

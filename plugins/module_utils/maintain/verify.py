@@ -48,7 +48,9 @@ from ..model.network_agents import L2_AGENTS, OVN_CONTROLLERS, is_undecided, por
 from ..model.stored_names import name_key
 from ..model.times import moment
 
-CODE, CEPH, OLDER = "SG716", "SG717", "SG718"
+CODE = "SG716"
+CEPH = "SG717"
+OLDER = "SG718"
 #: What of total memory may be less than before, since a kernel keeps some more for itself: one part in so many.
 TOLERANCE = 100
 
@@ -192,7 +194,12 @@ def _subject(request: ProofRequest, part: str) -> Subject:
 
 
 def _refused(request: ProofRequest, code: str, part: str, state: str, evidence: Json, **given: t.Any) -> Finding:
-    remedy = remedy_text(code, state, host=request.host, **given)
+    if code == CEPH:
+        remedy = remedy_text(CEPH, state, host=request.host, **given)
+    elif code == OLDER:
+        remedy = remedy_text(OLDER, state, host=request.host, **given)
+    else:
+        remedy = remedy_text(CODE, state, host=request.host, **given)
     return finding(code, _subject(request, part), evidence, remedy, BLOCKER)
 
 
