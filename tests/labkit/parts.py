@@ -116,6 +116,7 @@ KOLLA_HOSTS = "kolla:compute1,compute2"
 KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 CELLS = "tests/integration/test_cells.py"
+REMOVE = "tests/integration/test_remove.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -185,6 +186,7 @@ PARTS = {
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
+    "remove": MatrixPart("a host removed, killed and not; its name again on an empty machine", (REMOVE,)),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -324,6 +326,7 @@ OF_FILES = {
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
+    "tests/integration/test_remove": "remove",
     "tests/integration/test_unshelve": "zones",
     "tests/integration/test_volumes_audit": "volumes-audit",
     "tests/integration/test_volumes_rename": "volumes-rename",
