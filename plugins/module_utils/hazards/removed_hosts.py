@@ -129,8 +129,8 @@ class Known:
 
     @functools.cached_property
     def read(self) -> t.Set[str]:
-        """Nova's names of the hosts that were read."""
-        return {name_key(str(name)) for facts in _hosts(self.index) for name in (conf_host(facts),) if name}
+        """Nova's names of the hosts that were read, or the kernel's where that is not known."""
+        return {name_key(conf_host(facts) or facts.kernel_hostname) for facts in _hosts(self.index)}
 
     @functools.cached_property
     def unreachable(self) -> t.Set[str]:
