@@ -234,6 +234,20 @@ OPERATIONS = (
         },
     ),
     Operation(
+        "remove",
+        "remove_host",
+        "Remove what is left of compute hosts that are gone for good",
+        _ALL,
+        ("remove_host", "remove_keep", OVERRIDES),
+        "remove hosts",
+        "Remove these hosts?",
+        "remove_action",
+        {
+            "status": ("status", ("remove_host",), "Show the state of an open removal"),
+            "roll back": ("rollback", ("remove_host",), "End an open removal. What was removed stays removed"),
+        },
+    ),
+    Operation(
         "unshelve",
         "unshelve_server",
         "Unshelve a server in its availability zone",
@@ -366,6 +380,8 @@ LABELS: t.Mapping[str, str] = {
     "pin_partial": "Go on without servers that cannot be pinned",
     "pin_servers": "Servers",
     "pin_state": "Pin or unpin",
+    "remove_host": "Compute hosts",
+    "remove_keep": "Records to keep",
     "rename_from": "Compute host",
     "rename_hypervisor_hostname": "New name in libvirt",
     "rename_strategy": "Strategy",
@@ -386,7 +402,7 @@ LABELS: t.Mapping[str, str] = {
 }
 
 #: An empty answer means all: nothing to repeat. (And no template has a variable that a workflow's survey asks for.)
-NO_DEFAULT = ("doctor_operations", "repair_codes")
+NO_DEFAULT = ("doctor_operations", "remove_keep", "repair_codes")
 #: Bounds of numbers: a slip of the finger is refused where it is typed.
 BOUNDS: t.Mapping[str, t.Tuple[int, int]] = {
     "evacuate_max_parallel": (1, 64),

@@ -70,6 +70,7 @@ GUIDES = {
     "maintain_hosts": "guides/maintain.md",
     "migrate_server": "guides/moves.md",
     "pin_servers": "guides/zones.md",
+    "remove_host": "guides/remove.md",
     "rename_host": "guides/rename.md",
     "repair_links": "guides/links.md",
     "resize_server": "guides/zones.md",

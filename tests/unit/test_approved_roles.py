@@ -20,6 +20,7 @@ ROLES = {
     "repair_links": ("repair", "compute_link"),
     "resize_server": ("resize", "server_resize"),
     "unshelve_server": ("unshelve", "server_unshelve"),
+    "remove_host": ("remove", "compute_host_remove"),
     "pin_servers": ("pin", "server_zone_pin"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}

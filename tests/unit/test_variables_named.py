@@ -38,6 +38,8 @@ NO_VARIABLES = {
     "resize_migrating": "a task_state",
     "resize_instance": "a method of nova-compute",
     "unshelve_instance": "the same",
+    "remove_fixed_ip_from_instance": "the same",
+    "remove_volume_connection": "the same",
     "stackguard_playbook": "what a playbook gives its first task",
     # What a connection is marked with.
     "stackguard_bounds": "a key of a connection's info",

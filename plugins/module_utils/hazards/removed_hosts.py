@@ -44,13 +44,13 @@ def instead(index: Index, checked: Checked) -> Checked:
         if host.places:
             mine = [item for item in kept if host.explains(item)]
             kept = [item for item in kept if item not in mine]
-            found.append(_finding(host, mine))
+            found.append(left_finding(host, mine))
     return Checked((*found, *kept), (*checked.unchecked, *_unread(index)))
 
 
 def gone_hosts(index: Index) -> t.List[Gone]:
     """Return every host that is gone, or that is down and was not seen, whether anything is left of it or not."""
-    known = _Known(index)
+    known = Known(index)
     return [host for host in (Gone(index, known, names) for names in _candidates(index)) if host.is_gone]
 
 
@@ -122,15 +122,15 @@ def _candidates(index: Index) -> t.List[t.List[str]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Known:
+class Known:
     """What is asked for of every host: keys of names (:func:`name_key`), found once."""
 
     index: Index
 
     @functools.cached_property
     def read(self) -> t.Set[str]:
-        """Nova's names of the hosts that were read."""
-        return {name_key(str(name)) for facts in _hosts(self.index) for name in (conf_host(facts),) if name}
+        """Nova's names of the hosts that were read, or the kernel's where that is not known."""
+        return {name_key(conf_host(facts) or facts.kernel_hostname) for facts in _hosts(self.index)}
 
     @functools.cached_property
     def unreachable(self) -> t.Set[str]:
@@ -151,6 +151,32 @@ class _Known:
             found[name_key(short(name))].add(name)
         return found
 
+    @functools.cached_property
+    def agents(self) -> t.Dict[str, t.List[t.Any]]:
+        """Network agents by host."""
+        cloud, found = self.index.bundle.cloud, collections.defaultdict(list)
+        for agent in (cloud.agents if cloud else None) or []:
+            found[agent.host].append(agent)
+        return found
+
+    @functools.cached_property
+    def addresses(self) -> t.Dict[t.Optional[str], t.Set[str]]:
+        """Names of the hosts that have an address now: as read on them, and as Nova knows it."""
+        found: t.Dict[t.Optional[str], t.Set[str]] = collections.defaultdict(set)
+        for facts in _hosts(self.index):
+            for address in facts.addresses or []:
+                found[blocklists.plain(address)].add(name_key(conf_host(facts) or facts.inventory_name))
+        for _cell, row in self.index.node_rows:
+            if row.host_ip and row.host:
+                found[blocklists.plain(str(row.host_ip))].add(name_key(row.host))
+        return found
+
+    @functools.cached_property
+    def entries(self) -> t.List[t.Tuple[str, str, BlocklistEntry]]:
+        """Entries of whole addresses on the blocklist of each cluster that was read, each with its address."""
+        found = [(fsid, blocklists.whole(entry), entry) for fsid, entry in _entries(self.index)]
+        return [(fsid, address, entry) for fsid, address, entry in found if address is not None]
+
 
 # --- one host
 
@@ -160,7 +186,7 @@ class Gone:
     """A name of a compute host, in all its spellings, and what was read of it. Names are compared whole."""
 
     index: Index
-    known: _Known
+    known: Known
     names: t.List[str]
 
     @property
@@ -205,7 +231,7 @@ class Gone:
         """Return what is left of it, by place."""
         found = {
             "compute service": [row.uuid or row.id for row in self._services],
-            "compute node": [row.uuid or row.id for row in self._live_nodes],
+            "compute node": [row.uuid or row.id for row in self.live_nodes],
             "host mapping": self._mappings,
             "aggregates": sorted({shown for host, shown in _members(self.index) or [] if host in self.names}),
             "resource providers": [self._provider(row) for row in self.providers],
@@ -225,7 +251,8 @@ class Gone:
         return sorted([*alive, *(f"cinder-volume {name}" for name in self._cinder(alive=True))])
 
     @functools.cached_property
-    def _live_nodes(self) -> t.List[ComputeNodeRow]:
+    def live_nodes(self) -> t.List[ComputeNodeRow]:
+        """Return its compute nodes that exist."""
         return [row for _cell, row in self.index.node_rows_by_name.get(name_key(self.name), [])]
 
     @property
@@ -251,8 +278,7 @@ class Gone:
 
     @functools.cached_property
     def _agents(self) -> t.List[t.Any]:
-        cloud = self.index.bundle.cloud
-        return [row for row in (cloud.agents if cloud else None) or [] if row.host in self.names]
+        return [row for name in self.names for row in self.known.agents.get(name, [])]
 
     @property
     def _chassis(self) -> t.List[str]:
@@ -300,24 +326,23 @@ class Gone:
 
         By the journal that listed it, or by Nova's record of its node; an address that another node has is not its own.
         """
-        others = {str(row.host_ip) for _cell, row in self.index.node_rows if row.host_ip} - {
-            str(row.host_ip) for row in self._live_nodes
+        if not self.known.entries:
+            return []
+        rows = (*self._deleted_nodes, *self.live_nodes)
+        own = {blocklists.plain(str(row.host_ip)) for row in rows if row.host_ip}
+        listed = {
+            (fsid, blocklists.plain(one))
+            for record in self.index.bundle.operations or []
+            if record.host in self.names
+            for fsid, addresses in record.blocklisted.items()
+            for one in addresses
         }
-        others |= {address for facts in _hosts(self.index) for address in facts.addresses or []}
-        own = {str(row.host_ip) for row in (*self._deleted_nodes, *self._live_nodes) if row.host_ip}
-        listed: t.Set[t.Tuple[str, str]] = set()
-        for record in self.index.bundle.operations or []:
-            if record.host in self.names:
-                for fsid, addresses in record.blocklisted.items():
-                    listed |= {(fsid, str(blocklists.plain(one))) for one in addresses}
-        found = []
-        for fsid, entry in _entries(self.index):
-            address = blocklists.whole(entry)
-            if address is None or any(blocklists.covers(entry, other) for other in others):
-                continue
-            if (fsid, address) in listed or any(blocklists.covers(entry, one) for one in own):
-                found.append((fsid, entry))
-        return found
+        return [
+            (fsid, entry)
+            for fsid, address, entry in self.known.entries
+            if (address in own or (fsid, address) in listed)
+            and self.known.addresses.get(address, set()) <= {name_key(self.name)}
+        ]
 
     # --- what it explains
 
@@ -355,7 +380,8 @@ def _entries(index: Index) -> t.List[t.Tuple[str, BlocklistEntry]]:
     return [(fsid, entry) for fsid, found in sorted(read.items()) for entry in found]
 
 
-def _finding(host: Gone, explained: t.Sequence[Finding]) -> Finding:
+def left_finding(host: Gone, explained: t.Sequence[Finding] = ()) -> Finding:
+    """Return what is left of a host. ``explained``: findings of single places, whose remedies and severity it takes."""
     index = host.index
     evidence: t.Dict[str, t.Any] = {"left in": host.places, "machine": _machine(index, host)}
     if host.evacuations:

@@ -454,6 +454,14 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         collects=lambda _given: False,
         peers=lambda _given: (),
     ),
+    "remove_host": PlaybookInput(
+        _HERE.format("remove_host"),
+        names={"remove_host": "hosts"},
+        rules=(_lasting_state_host,),
+        files=("report.html",),
+        collects=lambda _given: False,
+        peers=lambda _given: (),
+    ),
     "rename_host": PlaybookInput(
         _OWN.format("rename_host"),
         # What is wrong with the new name is a finding (SG118), told with all the others and in the report.

@@ -44,6 +44,7 @@ TEMPLATES: t.Mapping[str, t.Tuple[str, t.Tuple[str, ...]]] = {
     "migrate_server": ("Nova: migrate", (CHECK, "rollback")),
     "pin_servers": ("Nova: pin", (CHECK, "status", "restore")),
     "rename_host": ("Nova: rename", (CHECK, *_BACK)),
+    "remove_host": ("Nova: remove", (CHECK, *_BACK)),
     "repair_links": ("Nova: repair links", (CHECK, *_BACK)),
     "resize_server": ("Nova: resize", (CHECK, *_BACK)),
     "return_host": ("Nova: return", (CHECK, *_ENDED)),

@@ -1356,9 +1356,10 @@ CODES: t.Tuple[Code, ...] = (
         "A compute host is gone, or was not seen, and some of its records are still there.",
         overridden_by="the host's name",
         do="""
+            [remove_host](../guides/remove.md) removes what is left, place by place, and names what it cannot remove.
             `left in` in the evidence has the places. Remove nothing before somebody has seen that the machine is off,
             wiped or gone: an entry of Ceph's blocklist and the `compute_id` file are what keeps a machine that comes
-            back from its old disks and from its old identity.
+            back from its old disks and from its old identity. By hand:
 
             | left in | removed by |
             |---|---|
@@ -1390,8 +1391,8 @@ CODES: t.Tuple[Code, ...] = (
         remedies={
             "left": Remedy(
                 "Verify that the machine of {host} is off, wiped or gone: nothing that was read proves it. If another "
-                "machine is to get the name {host}, delete all that the evidence lists first, place by place, as the "
-                "page of SG331 says.",
+                "machine is to get the name {host}, delete each record in the evidence first: run the playbook "
+                "stackguard.nova.remove_host, or follow the page of SG331.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -1403,9 +1404,8 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "service-down": Remedy(
                 "Find out whether {host} is only off, or gone for good. If it comes back, add it to the inventory and "
-                "leave its records as they are. If it is gone for good and its disks are wiped, and the report has no "
-                "finding SG201 to SG207, delete its compute service (openstack compute service list --host {host} "
-                "shows its id), then run the audit again.",
+                "leave its records as they are. If it is gone for good and its disks are wiped, delete each record: "
+                "run the playbook stackguard.nova.remove_host.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -1423,6 +1423,42 @@ CODES: t.Tuple[Code, ...] = (
             "alive": Remedy(
                 "Find out which machine this is: services of the name {host} are alive (evidence). Remove nothing of "
                 "it before."
+            ),
+        },
+    ),
+    Code(
+        "SG332",
+        "removal-not-safe",
+        BLOCKER,
+        "The host cannot be removed: Nova still needs it, or it is not known which host is meant.",
+        absolute=True,
+        why="""
+            Nova loses the servers of a host whose compute service is deleted: a soft-deleted, shelved or building
+            server, too, and one whose resize waits for its confirmation. So [remove_host](../guides/remove.md) counts
+            the servers of every cell itself, by the host and by its compute nodes. MySQL takes `Compute1` and
+            `compute1` for one name: what is deleted by name would be the other host's.
+        """,
+        remedies={
+            "has-servers": Remedy(
+                "Move, restore or delete these servers first: drain_host for a host that runs, evacuate_host for one "
+                "that is dead. A soft-deleted server is deleted for good by Nova after [DEFAULT] "
+                "reclaim_instance_interval, or, if its owner agrees, with openstack server delete --force UUID.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the host that is to be removed has servers",
+                        (CELLS, PEOPLE),
+                        "the servers, as their owners agree",
+                    ),
+                ),
+            ),
+            "another-spelling": Remedy(
+                "Find out which of the names in the evidence is right, and correct the others (SG301, SG302, SG303). "
+                "Then run the same command again."
+            ),
+            "unknown-name": Remedy(
+                "Check remove_host: no cell has, or had, a compute service or a compute node with the name {host}, and "
+                "nothing else that was read has it."
             ),
         },
     ),

@@ -30,9 +30,9 @@ except ImportError:
     SQLALCHEMY = False  # reported by the action, see systems/db/engine.py
 
 #: Operations that read all that an audit reads, those that read and set request specs, and those that use no database.
-_READERS = ("audit", "rename_host", "return_host", "repair_links")
+_READERS = ("audit", "rename_host", "return_host", "repair_links", "remove_host")
 #: Those of them that look for requests that wait in RabbitMQ.
-_BROKERS = ("audit", "rename_host", "return_host")
+_BROKERS = ("audit", "rename_host", "return_host", "remove_host")
 #: Those that read and write the pin in a request spec, of a Nova whose API does not.
 _SPECS = ("resize_server", "unshelve_server", "pin_servers")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")

@@ -181,6 +181,14 @@ def test_a_host_with_a_server_in_whatever_state_is_not_gone():
     assert "compute9" in told(some.add("instances", dataclasses.replace(row, deleted=900)))
 
 
+def test_a_host_that_was_read_is_not_gone_whatever_is_known_of_its_name():
+    some = whole().drop("instances", {"host": "compute3"}).drop("services", {"host": "compute3"})
+    some = some.drop("api_services", {"host": "compute3"})
+    assert told(some) == {}
+    assert told(some.host("compute3", nova_conf=None)) == {}
+    assert "compute3" in told(some.unreachable("compute3"))
+
+
 def test_what_is_alive_is_no_leftover_and_forbids_the_removal():
     some = gone(whole(), "compute9", "host mapping").add("agents", agent("compute9", 90, alive=True))
     item = one(some)

@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of a removal: through an API where there is one, rows only where there is none. Pure.
+
+The compute service is first: while it exists, Nova can find the host. The queues are last: until then, something may
+still be sent to the name.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model.facts import ApiAgent
+from ..model.lookups import COMPUTE
+from ..model.network_agents import L2_AGENTS, OVN_AGENTS, OVN_CONTROLLERS
+from ..model.ovn import chassis_of, users
+from ..model.plan import CONTROLLER, Change, Plan, Step
+from ..model.wording import count
+from . import preflight as checks
+
+KIND = "remove"
+PROVIDERS, AGENTS, MASAKARI, QUEUES = "providers", "agents", "masakari", "queues"
+#: What C(remove_keep) can name. A service stays with its node and its mapping, or nothing is removed at all.
+KEPT = (PROVIDERS, AGENTS, MASAKARI, QUEUES)
+NOBODY = "(removed)"
+
+
+def plan(found: checks.Found, names: t.Sequence[str], keep: t.Collection[str], operation_id: str) -> Plan:
+    """Return the steps for these hosts, one host after the other."""
+    steps: t.List[Step] = []
+    notes: t.List[str] = []
+    for name in names:
+        host = checks.host_of(found, name)
+        steps += [*_service(host), *_rows(host)]
+        for kind, make in ((PROVIDERS, _providers), (AGENTS, _agents), (MASAKARI, _masakari)):
+            for item in make(host) if kind not in keep else ():
+                if isinstance(item, str):
+                    notes.append(f"{name}: {item}")
+                else:
+                    steps.append(item)
+        steps += _queues(host) if QUEUES not in keep else []
+    return Plan(KIND, operation_id, ", ".join(names), steps, notes)
+
+
+def _step(host: checks.Host, what: str, title: str, action: str, change: Change, **params: t.Any) -> Step:
+    name = f"{action}:{host.name}:{what}" if what else f"{action}:{host.name}"
+    return Step(name, title, CONTROLLER, action, {"host": host.name, **params}, [change])
+
+
+def _service(host: checks.Host) -> t.Iterator[Step]:
+    nodes = {str(row.uuid) for row in host.gone.live_nodes}
+    for service in host.index.api_services_by_host.get(host.name, []):
+        if service.binary == COMPUTE:
+            change = Change(f"compute service {service.id}", "host", host.name, NOBODY)
+            title = f"delete the compute service of {host.name}"
+            yield _step(host, service.id, title, "delete_service", change, service=service.id, nodes=sorted(nodes))
+
+
+def _rows(host: checks.Host) -> t.Iterator[Step]:
+    """Rows of the API database, which no API removes once the service is gone. Nova removes them with a service."""
+    databases = host.found.bundle.databases
+    api = databases.api if databases else None
+    mappings = [row for row in (api.host_mappings if api else None) or [] if row.host == host.name]
+    members = [row for row in (api.aggregate_hosts if api else None) or [] if row.host == host.name]
+    if not mappings and not members:
+        return
+    rows = [{"table": "host_mappings", "id": row.id, "values": {"host": row.host}} for row in mappings]
+    rows += [
+        {"table": "aggregate_hosts", "id": row.id, "values": {"host": row.host, "aggregate_id": row.aggregate_id}}
+        for row in members
+    ]
+    said = f"{count(len(mappings), 'host mapping')}, {count(len(members), 'aggregate membership')}"
+    change = Change("API database", said, host.name, NOBODY)
+    title = f"remove what is left of {host.name} from the API database"
+    aggregates = sorted({row.aggregate_id for row in members})
+    yield _step(host, "", title, "delete_rows", change, rows=rows, aggregates=aggregates)
+
+
+def _providers(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
+    for root, tree in sorted(checks.trees(host).items()):
+        held = checks.holders(host, tree)
+        stay = {consumer: why for consumer, why in held.items() if why is not None}
+        if stay:
+            consumer, why = min(stay.items())
+            yield f"resource provider {root} stays, with what {count(len(stay), 'consumer')} holds: {consumer}: {why}"
+            continue
+        change = Change(f"resource provider {root}", "name", tree[-1].name, NOBODY)
+        title = f"delete the resource provider of {host.name}, and what {count(len(held), 'consumer')} holds of it"
+        yield _step(host, root, title, "delete_provider", change, provider=root)
+
+
+def _agents(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
+    cloud = host.found.bundle.cloud
+    ports = [port.id for port in (cloud.ports if cloud else None) or [] if port.binding_host_id == host.name]
+    for agent in (cloud.agents if cloud else None) or []:
+        if agent.host != host.name:
+            continue
+        why = why_agent_stays(host, agent, ports)
+        if why is not None:
+            yield f"{agent.agent_type} {agent.id} stays: {why}"
+            continue
+        change = Change(f"network agent {agent.id}", "host", host.name, NOBODY)
+        title = f"delete the {agent.agent_type} of {host.name}"
+        yield _step(host, agent.id, title, "delete_agent", change, agent=agent.id)
+
+
+def why_agent_stays(host: checks.Host, agent: ApiAgent, ports: t.Sequence[str]) -> t.Optional[str]:
+    """Return why an agent's record must stay; None: nothing needs it."""
+    if agent.alive:
+        return "it is alive"
+    if ports:
+        return f"{count(len(ports), 'port')} is bound to the host: {min(ports)}"
+    if agent.agent_type in L2_AGENTS:
+        return None
+    if agent.agent_type not in OVN_AGENTS:
+        return "it belongs to a network node, and may have networks or routers"
+    databases = host.found.bundle.databases
+    ovn = databases.ovn if databases else None
+    if ovn is None or ovn.chassis is None or ovn.port_bindings is None or ovn.gateways is None:
+        return "OVN's databases were not read (ovn_nb_connection and ovn_sb_connection)"
+    rows = chassis_of(ovn, host.name)
+    if agent.agent_type in OVN_CONTROLLERS and agent.id not in {row.name for row in rows}:
+        return "OVN's southbound database has no chassis of this name with the host's name"
+    if any(users(ovn, row) or row.name in ovn.gateways for row in rows):
+        return "a port or a router's gateway uses its chassis"
+    asking = [port.name for port in ovn.switch_ports or [] if {host.name, agent.id} & {port.requested, port.host_id}]
+    return f"the port {min(asking)} asks for its chassis" if asking else None
+
+
+def _masakari(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
+    cloud = host.found.bundle.cloud
+    for row in (cloud.ha_hosts if cloud else None) or []:
+        if row.name == host.name:
+            change = Change(f"Masakari, segment {row.segment}", "host", host.name, NOBODY)
+            title = f"delete {host.name} from Masakari's segment {row.segment}"
+            yield _step(host, row.id, title, "delete_ha_host", change, ha_host=row.id, segment=row.segment)
+
+
+def _queues(host: checks.Host) -> t.List[Step]:
+    change = Change("RabbitMQ", "queues", f"compute.{host.name}, compute-alt.{host.name}", NOBODY)
+    look = Step(
+        f"read_queues:{host.name}",
+        f"read what waits in RabbitMQ for {host.name}",
+        CONTROLLER,
+        "read_queues",
+        {"host": host.name},
+    )
+    title = f"delete the queues of {host.name}, if nothing waits there that somebody needs"
+    gone = _step(host, "", title, "delete_queues", change, read=look.name)
+    return [look, gone]
