@@ -53,6 +53,9 @@ def test_a_host_as_before_is_proven():
 LIBVIRT = {"uri": "qemu:///system", "version": "9.0.0", "hostname": "compute1", "host_uuid": builders.uid("libvirt", 1)}
 
 
+SECRET = builders.uid("secret").replace("-", "")
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "part"),
     [
@@ -63,7 +66,7 @@ LIBVIRT = {"uri": "qemu:///system", "version": "9.0.0", "hostname": "compute1", 
         ({"memory": facts.Memory(64000, 1)}, "SG716", "memory"),
         ({"cpus": 7}, "SG716", "CPUs"),
         ({"instances_path": facts.InstancesPath("/x", "ext4", True)}, "SG716", "instances_path"),
-        ({"offers": dataclasses.replace(builders.offers(), secrets=[])}, "SG716", f"secret {builders.uid('secret').replace('-', '')}"),
+        ({"offers": dataclasses.replace(builders.offers(), secrets=[])}, "SG716", f"secret {SECRET}"),
         ({"rbd": facts.RbdFacts("library", "c1", "vms", [], [], [])}, "SG717", "Ceph"),
         ({"kernel_release": "6.1.0-17-amd64"}, "SG718", "kernel"),
         ({"offers": dataclasses.replace(builders.offers(), hypervisor="7.1.0")}, "SG718", "QEMU"),
