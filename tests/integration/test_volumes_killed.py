@@ -65,7 +65,7 @@ def test_ten_renames_there_and_back_each_killed_at_random_and_resumed(readable, 
         assert (lab.service(name)["status"], killing.steps_begun(lab, SOURCE)) == ("enabled", None)
         state.assert_same(before, state.guests(lab), "guests")
         assert volumes.rows() == rows
-        assert volumes.wrong({NEW: SOURCE}) == []
+        assert volumes.wrong(stale=True) == []
     assert name == SOURCE
     for host in (OTHER, SOURCE):
         playbooks.run("migrate_server", variables={"migrate_servers": list(servers.values())}).ok()

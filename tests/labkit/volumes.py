@@ -14,6 +14,7 @@ import pytest
 
 from . import waiting
 from .deadhost import SOURCE, boot
+from .guests import NEW
 
 #: Each kind of server: root and data on Ceph, a share, the array; encrypted; Nova's own disk with a volume.
 KINDS = {
@@ -46,6 +47,11 @@ def may_read(lab, osd):
     (found,) = json.loads(lab.command("ceph", "auth", "get", "client.nova", "--format", "json").stdout)
     caps = {**found["caps"], "osd": osd}
     lab.command("ceph", "auth", "caps", "client.nova", *(word for pair in caps.items() for word in pair))
+
+
+def machine(name):
+    """The lab's own name of a host, whether it was renamed or not."""
+    return SOURCE if name == NEW else name
 
 
 def booted(lab, *kinds, on=SOURCE):
@@ -147,24 +153,24 @@ class Volumes:
 
     # --- all of them
 
-    def wrong(self, renamed=None):
+    def wrong(self, stale=False):
         """Everything that is not as it must be with servers at rest: attachments, watchers, exports, mounts.
 
-        ``renamed``: the new name of a machine with its old one, which is the lab's; records may have either.
+        ``stale``: attachments may have either name of a machine that was renamed.
         """
-        machine = lambda name: (renamed or {}).get(name, name)  # noqa: E731
         servers = {server["id"]: server for server in self.lab.compute("GET", DETAIL)["servers"]}
         volumes = {row["id"]: row for row in self.call("GET", "/volumes/detail?all_tenants=1")["volumes"]}
         having = {volume: [] for volume in volumes}
         found, rows = [], self.rows()
         for server in servers.values():
-            at = machine(server["OS-EXT-SRV-ATTR:host"])
+            host = server["OS-EXT-SRV-ATTR:host"]
+            at, named = machine(host), machine if stale else str
             for volume in (row["id"] for row in server["os-extended-volumes:volumes_attached"]):
                 having[volume].append((at, server["status"]))
                 mine = [row for row in rows if (row["volume"], row["server"]) == (volume, server["id"])]
-                seen = [(row["status"], machine(row["host"]), machine(row["connector"])) for row in mine]
-                if seen != [("attached", at, at)]:
-                    found.append(f"{server['name']} on {at}: {volume}: {seen}")
+                seen = [(row["status"], named(row["host"]), named(row["connector"])) for row in mine]
+                if seen != [("attached", named(host), named(host))]:
+                    found.append(f"{server['name']} on {host}: {volume}: {seen}")
         found += [f"attachment of no server: {row}" for row in rows if row["server"] not in servers]
         status = {volume: "in-use" if having[volume] else "available" for volume in volumes}
         found += [f"{uuid}: {row['status']}" for uuid, row in volumes.items() if row["status"] != status[uuid]]
