@@ -35,10 +35,11 @@ MOVES = """SELECT instance_uuid, source_compute, dest_compute, created_at, updat
 
 def put_into(lab, zone):
     """Have compute3 in this zone and in no other."""
-    for row in lab.compute("GET", "/os-aggregates")["aggregates"]:
-        act = "add_host" if row["name"] == zone else "remove_host"
-        if row["name"] in ("az1", "az2") and ("compute3" in row["hosts"]) != (row["name"] == zone):
-            lab.compute("POST", f"/os-aggregates/{row['id']}/action", {act: {"host": "compute3"}})
+    rows = {row["name"]: row for row in lab.compute("GET", "/os-aggregates")["aggregates"]}
+    for name in sorted(("az1", "az2"), key=lambda name: name == zone):
+        act = "add_host" if name == zone else "remove_host"
+        if ("compute3" in rows[name]["hosts"]) != (name == zone):
+            lab.compute("POST", f"/os-aggregates/{rows[name]['id']}/action", {act: {"host": "compute3"}})
 
 
 def last(lab):

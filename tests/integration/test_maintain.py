@@ -24,11 +24,11 @@ HOSTS = [SOURCE, NEIGHBOUR, FAR]
 
 def put_into(lab, zone):
     """Have compute3 in this zone and in no other, as an earlier test may have left it."""
-    rows = lab.compute("GET", "/os-aggregates")["aggregates"]
-    for row in rows:
-        act = "add_host" if row["name"] == zone else "remove_host"
-        if row["name"] in ("az1", "az2") and (FAR in row["hosts"]) != (row["name"] == zone):
-            lab.compute("POST", f"/os-aggregates/{row['id']}/action", {act: {"host": FAR}})
+    rows = {row["name"]: row for row in lab.compute("GET", "/os-aggregates")["aggregates"]}
+    for name in sorted(("az1", "az2"), key=lambda name: name == zone):
+        act = "add_host" if name == zone else "remove_host"
+        if (FAR in rows[name]["hosts"]) != (name == zone):
+            lab.compute("POST", f"/os-aggregates/{rows[name]['id']}/action", {act: {"host": FAR}})
 
 
 @contextlib.contextmanager
@@ -139,7 +139,8 @@ CHANGES = {
         "mv /var/lib/nova/kept_id /var/lib/nova/compute_id",
     ),
     "too little memory": (
-        "sed 's/^MemTotal:.*/MemTotal: 1048576 kB/' /proc/meminfo > /run/meminfo && mount --bind /run/meminfo /proc/meminfo",
+        "sed 's/^MemTotal:.*/MemTotal: 1048576 kB/' /proc/meminfo > /run/meminfo"
+        " && mount --bind /run/meminfo /proc/meminfo",
         "umount /proc/meminfo",
     ),
     "nova-compute is down": ("systemctl stop nova-compute", "systemctl start nova-compute"),

@@ -11,6 +11,13 @@ import typing as t
 from ...model.errors import ApiError
 from . import http
 
+try:
+    from keystoneauth1 import exceptions as auth_exceptions
+    from openstack import exceptions as sdk_exceptions
+except ImportError:
+    # Without them there is no connection, either.
+    pass
+
 #: The host is named, and the scheduler checks it (release 19).
 NAMED_HOST = "2.74"
 #: Seconds between two looks.
@@ -53,8 +60,8 @@ class TrialServers:
     def _id(self, service: str, finder: str, word: str) -> str:
         try:
             found = getattr(getattr(self.own, service), finder)(word)
-        except Exception as error:
-            # Whatever the SDK raises of two that have the same name.
+        except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
+            # Of two that have the same name, too.
             raise ApiError(f"{service} {word}: {' '.join(str(error).split())}") from None
         if found is None:
             raise ApiError(f"{word}: no such {'flavor' if service == 'compute' else service}")
