@@ -72,7 +72,9 @@ class World:
         for module, name in (
             (steps.compute_services, "find_service"),
             (steps.compute_services, "delete_service"),
-            (steps.removed_rows, "delete_rows"),
+            (steps.row_sets, "delete_and_make"),
+            (steps.row_sets, "nodes_of_service"),
+            (steps.row_sets, "instances_of_node"),
             (steps.resource_providers, "release_allocation"),
             (steps.resource_providers, "delete_provider"),
             (steps.resource_providers, "provider_consumers"),
@@ -134,13 +136,22 @@ class World:
         keep = [entry for entry in some.rows("providers") if entry.uuid not in nodes or entry.uuid in held]
         self.some = some.put("providers", keep)
 
-    def delete_rows(self, _url, rows, before_commit):
+    def nodes_of_service(self, _url, number, host):
+        rows = [row for row in self.some.rows("compute_nodes") if not row.deleted]
+        return [(row.id, row.uuid) for row in rows if row.host == host or row.service_id == number]
+
+    def instances_of_node(self, _url, number, host):
+        rows = [row for row in self.some.rows("instances") if not row.deleted]
+        return len([row for row in rows if row.host == host or row.compute_id == number])
+
+    def delete_and_make(self, _url, rows, added, before_commit):
         before_commit()
+        assert not added
         for row in rows:
             kept = [entry for entry in self.some.rows(row["table"]) if entry.id != row["id"]]
             self.some = self.some.put(row["table"], kept)
             if row["table"] == "aggregate_hosts":
-                host, identity = row["values"]["host"], row["values"]["aggregate_id"]
+                host, identity = row["host"], row["aggregate_id"]
                 shown = [
                     entry
                     if entry.id != identity
@@ -148,7 +159,7 @@ class World:
                     for entry in self.some.rows("aggregates")
                 ]
                 self.some = self.some.put("aggregates", shown)
-        return len(rows)
+        return len(rows), 0
 
     def list_aggregates(self, _cloud):
         return self.some.rows("aggregates")

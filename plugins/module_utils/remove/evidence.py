@@ -18,6 +18,8 @@ from ..systems.db import links, migrations, nova
 from ..systems.ovn import reading
 from . import preflight as checks
 
+#: What is deleted as rows, where no API does it any more.
+_DELETES = [("api", table, (), "delete") for table in ("host_mappings", "aggregate_hosts")]
 _PARTS = tuple(part for part in cloud_facts.PARTS if part != "compute_max_microversion")
 
 
@@ -28,7 +30,7 @@ def read(systems: Systems, run: lifecycle.Run, names: t.Sequence[str]) -> checks
     cloud = cloud_facts.read_cloud(systems.cloud, names, _PARTS, sorted(nodes), sorted(uuids))
     cloud = _with_traits(systems.cloud, cloud)
     consumers = sorted({key for row in cloud.providers or [] for key in row.allocations or {}})
-    databases = nova.read_databases(options, sorted({*names, *nodes}), instance_uuids=consumers)
+    databases = nova.read_databases(options, sorted({*names, *nodes}), _DELETES, instance_uuids=consumers)
     if reading.given(options):
         databases = dataclasses.replace(databases, ovn=reading.read_ovn(options, names))
     bundle = facts.Bundle(

@@ -50,25 +50,30 @@ def _step(host: checks.Host, what: str, title: str, action: str, change: Change,
 
 
 def _service(host: checks.Host) -> t.Iterator[Step]:
-    nodes = {str(row.uuid) for row in host.gone.live_nodes}
-    for service in host.index.api_services_by_host.get(host.name, []):
-        if service.binary == COMPUTE:
-            change = Change(f"compute service {service.id}", "host", host.name, NOBODY)
-            title = f"delete the compute service of {host.name}"
-            yield _step(host, service.id, title, "delete_service", change, service=service.id, nodes=sorted(nodes))
+    shown = {row.id for row in host.index.api_services_by_host.get(host.name, []) if row.binary == COMPUTE}
+    for cell, row in host.index.services_by_host.get(host.name, []):
+        if row.uuid not in shown:
+            continue
+        change = Change(f"compute service {row.uuid}", "host", host.name, NOBODY)
+        title = f"delete the compute service of {host.name}"
+        nodes = [node.id for there, node in host.index.node_rows if there is cell and node.host == host.name]
+        params = {"cell": cell.name, "number": row.id, "nodes": sorted(nodes), "by_id": cell.has_compute_id}
+        yield _step(host, str(row.uuid), title, "delete_service", change, service=row.uuid, **params)
 
 
 def _rows(host: checks.Host) -> t.Iterator[Step]:
     """Rows of the API database, which no API removes once the service is gone. Nova removes them with a service."""
     databases = host.found.bundle.databases
     api = databases.api if databases else None
-    mappings = [row for row in (api.host_mappings if api else None) or [] if row.host == host.name]
+    mappings = [row for row in (api.host_mappings if api else None) or [] if row.host == host.name and row.cell_uuid]
     members = [row for row in (api.aggregate_hosts if api else None) or [] if row.host == host.name]
     if not mappings and not members:
         return
-    rows = [{"table": "host_mappings", "id": row.id, "values": {"host": row.host}} for row in mappings]
+    rows: t.List[t.Dict[str, t.Any]] = [
+        {"table": "host_mappings", "id": row.id, "host": row.host, "cell": row.cell_uuid} for row in mappings
+    ]
     rows += [
-        {"table": "aggregate_hosts", "id": row.id, "values": {"host": row.host, "aggregate_id": row.aggregate_id}}
+        {"table": "aggregate_hosts", "id": row.id, "host": row.host, "aggregate_id": row.aggregate_id}
         for row in members
     ]
     said = f"{count(len(mappings), 'host mapping')}, {count(len(members), 'aggregate membership')}"

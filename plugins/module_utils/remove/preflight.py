@@ -90,7 +90,7 @@ def _host_items(host: Host) -> Items:
 
 
 def _safe_items(host: Host) -> Items:
-    for check in (_spellings, _links, _servers, _migrations, _operations, _machine):
+    for check in (_spellings, _links, _servers, _migrations, _operations, _machine, _rights):
         yield from check(host)
 
 
@@ -273,6 +273,20 @@ def _heartbeats(host: Host) -> t.Iterator[str]:
             yield f"service {row.uuid}: no other nova-compute runs, so the age of its last heartbeat is not known"
         elif (newest - seen).total_seconds() < SILENT:
             yield f"service {row.uuid} sent a heartbeat at {row.last_seen_up}"
+
+
+def _rights(host: Host) -> Items:
+    """SG311: rows that only a deletion removes, since Nova has no service of theirs, and a user that may not."""
+    databases = host.found.bundle.databases
+    if databases is None or not ({"host mapping", "aggregates"} & set(host.gone.places)):
+        return
+    if host.index.api_services_by_host.get(host.name):
+        return
+    for grant in databases.grants or []:
+        if grant.action == "delete" and not grant.allowed:
+            evidence = {"action": grant.action, "error": grant.error}
+            remedy = remedy_text("SG311", "right-lacking", action=grant.action, columns="", table=grant.table)
+            yield finding("SG311", Subject("host", f"api.{grant.table}:delete", host=host.name), evidence, remedy)
 
 
 # --- its resource providers

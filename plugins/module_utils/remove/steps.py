@@ -22,7 +22,7 @@ from ..model.network_agents import OVN_CONTROLLERS
 from ..model.wording import count
 from ..reports.terminal import findings_text
 from ..systems.api import compute_services, host_aggregates, masakari, network, resource_providers
-from ..systems.db import removed_rows
+from ..systems.db import row_sets
 from . import plan as plans
 from . import preflight as checks
 
@@ -67,14 +67,19 @@ class DeleteService(_Step):
         if self._service(params) is None:
             return Done("the compute service was gone already")
         host = self.safe(params)
-        nodes = sorted(str(row.uuid) for row in host.gone.live_nodes)
-        if nodes != list(params["nodes"]):
+        with as_step_error():
+            url = self.systems.url(f"cell:{params['cell']}")
+            # What Nova is about to delete, and who would lose it.
+            nodes = sorted(key for key, _uuid in row_sets.nodes_of_service(url, int(params["number"]), host.name))
+            servers = [row_sets.instances_of_node(url, key if params["by_id"] else None, host.name) for key in nodes]
+        if nodes != list(params["nodes"]) or any(servers):
             raise StepError(
-                f"the compute nodes of {host.name} were {', '.join(params['nodes']) or 'none'}, and are now "
-                f"{', '.join(nodes) or 'none'}",
+                f"with the compute service of {host.name}, Nova would delete the compute nodes {nodes} with "
+                f"{sum(servers)} servers, but the plan has the nodes {params['nodes']} without servers",
                 changed_meanwhile=True,
                 problem="not-as-planned",
             )
+        self.systems.still_ours()
         with as_step_error():
             compute_services.delete_service(self.systems.cloud, str(params["service"]))
         if self._service(params) is not None:
@@ -96,7 +101,7 @@ class DeleteRows(_Step):
         if host.index.api_services_by_host.get(host.name):
             raise StepError(f"{host.name} has a compute service", changed_meanwhile=True, problem="not-as-planned")
         with as_step_error():
-            deleted = removed_rows.delete_rows(self.systems.url("api"), params["rows"], self.systems.fresh)
+            deleted, _made = row_sets.delete_and_make(self.systems.url("api"), params["rows"], [], self.systems.fresh)
             known = {entry.id for entry in host_aggregates.list_aggregates(self.systems.cloud)}
             for identity in params["aggregates"]:
                 if identity in known:

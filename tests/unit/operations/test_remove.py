@@ -29,6 +29,7 @@ def world_of(some, monkeypatch):
     world = World(some, monkeypatch)
     monkeypatch.setattr(operation.evidence, "read", lambda _systems, _run, _names: world.read(""))
     monkeypatch.setattr(operation, "count_requests", lambda *_given, **_more: Checked())
+    monkeypatch.setattr(Systems, "url", lambda _systems, name: name)
     return world
 
 

@@ -98,6 +98,16 @@ def test_a_node_that_was_not_planned_keeps_its_service(monkeypatch):
     assert world.find_service(None, HOST)
 
 
+def test_a_server_that_only_its_nodes_id_ties_to_the_host_keeps_its_service(monkeypatch):
+    world = World(dead(), monkeypatch)
+    plan = world.plan(HOST)
+    (own,) = plan.steps[0].params["nodes"]
+    world.some = world.some.change("instances", {"uuid": guest(1, 1)}, compute_id=own)
+    with pytest.raises(StepError):
+        world.go(plan, attested(HOST))
+    assert world.find_service(None, HOST)
+
+
 def test_rows_stay_while_the_host_has_a_service(monkeypatch):
     world = World(dead(), monkeypatch)
     (rows,) = [step for step in world.plan(HOST).steps if step.action == "delete_rows"]

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.remove import preflight
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, healthy, node, uid
+from ansible_collections.stackguard.nova.tests.unit.checks.hazards.test_removed_hosts import gone
 from ansible_collections.stackguard.nova.tests.unit.removing import attested, found
 
 HOST = "compute3"
@@ -161,6 +162,21 @@ def test_an_open_journal_of_the_host_refuses_and_one_of_another_does_not():
     assert "SG706" in told(dead(), open_journals=[journal])
     other = {**journal, "subject": "compute1", "about": {"host": "compute1"}}
     assert told(dead(), open_journals=[other]) == {}
+
+
+@pytest.mark.parametrize("table", ["host_mappings", "aggregate_hosts"])
+def test_rows_without_a_service_need_the_right_to_delete_them(table):
+    grant = facts.Grant("api", table, [], "delete", False, "DELETE command denied")
+    some = gone(healthy(guests=1), HOST + "x", "host mapping").databases(grants=[grant])
+
+    def codes(of):
+        found_here = preflight.preflight(found(of), [HOST + "x"]).findings
+        return {item.code for item in blocking_findings(found_here, attested(HOST + "x"))}
+
+    assert codes(some) == {"SG311"}
+    assert codes(some.databases(grants=[dataclasses.replace(grant, allowed=True)])) == set()
+    # Nova deletes them with the service.
+    assert told(dead().databases(grants=[grant])) == {}
 
 
 # --- unread
