@@ -110,7 +110,7 @@ def test_a_host_is_emptied_worked_on_proven_and_enabled(series, playbooks):
     result = maintain(playbooks, maintain_hosts=[SOURCE], maintain_reboot=None, maintain_command="true").ok()
     assert services(lab) == ENABLED
     assert running(lab) == guests
-    assert {row["OS-EXT-SRV-ATTR:host"] for row in guestkit.every(lab).values()} <= {NEIGHBOUR, FAR}
+    assert {lab.server(uuid)["OS-EXT-SRV-ATTR:host"] for uuid in guests.values()} <= {NEIGHBOUR, FAR}
     assert result.stats["hosts"] == {SOURCE: {"state": "done", "step": None, "moved": 2}}
 
 

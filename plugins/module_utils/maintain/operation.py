@@ -99,7 +99,11 @@ class Maintenance(Planned):
 
     def ended_fields(self, journal: Result) -> Result:
         """Return a row for each host."""
-        return {"again": False, "needs": [], "hosts": hosts_of(journal)}
+        found = Checked(tuple(self._outcome.findings), tuple(self._outcome.unchecked))
+        report = steps.report_of(
+            found, self.run.clock.now(), len(journal["about"]["request"]["hosts"]), self.run.overrides
+        )
+        return {"again": False, "needs": [], "hosts": hosts_of(journal), "report": report}
 
     # --- an open one
 
