@@ -10,6 +10,7 @@ The tests of this file are one story, told in order: compute3 is alone in az2, a
 from __future__ import annotations
 
 import random
+import shutil
 import time
 import uuid as uuids
 
@@ -30,6 +31,7 @@ HELD = {"VCPU": 1, "MEMORY_MB": 64}
 def story(lab):
     """A guest on each host; that of compute1 also holds something of compute3's provider."""
     lab.reset()
+    shutil.rmtree(zoning.state_dir(lab), ignore_errors=True)
     guestkit.grant(lab, "sg_exact", documented_grants())
     for prefix, host in (("keep", SOURCE), ("near", NEIGHBOUR), ("gone", HOST)):
         guestkit.create(lab, prefix, "1", "--on", host)

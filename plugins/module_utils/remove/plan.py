@@ -44,9 +44,8 @@ def plan(found: checks.Found, names: t.Sequence[str], keep: t.Collection[str], o
     return Plan(KIND, operation_id, ", ".join(names), steps, notes)
 
 
-def _step(host: checks.Host, what: str, title: str, action: str, change: Change, **params: t.Any) -> Step:
-    name = f"{action}:{host.name}:{what}" if what else f"{action}:{host.name}"
-    return Step(name, title, CONTROLLER, action, {"host": host.name, **params}, [change])
+def _params(host: checks.Host, **params: t.Any) -> t.Dict[str, t.Any]:
+    return {"host": host.name, **params}
 
 
 def _service(host: checks.Host) -> t.Iterator[Step]:
@@ -58,7 +57,8 @@ def _service(host: checks.Host) -> t.Iterator[Step]:
         title = f"delete the compute service of {host.name}"
         nodes = [node.id for there, node in host.index.node_rows if there is cell and node.host == host.name]
         params = {"cell": cell.name, "number": row.id, "nodes": sorted(nodes), "by_id": cell.has_compute_id}
-        yield _step(host, str(row.uuid), title, "delete_service", change, service=row.uuid, **params)
+        name = f"delete_service:{host.name}:{row.uuid}"
+        yield Step(name, title, CONTROLLER, "delete_gone_service", _params(host, service=row.uuid, **params), [change])
 
 
 def _rows(host: checks.Host) -> t.Iterator[Step]:
@@ -80,7 +80,8 @@ def _rows(host: checks.Host) -> t.Iterator[Step]:
     change = Change("API database", said, host.name, NOBODY)
     title = f"remove what is left of {host.name} from the API database"
     aggregates = sorted({row.aggregate_id for row in members})
-    yield _step(host, "", title, "delete_rows", change, rows=rows, aggregates=aggregates)
+    params = _params(host, rows=rows, aggregates=aggregates)
+    yield Step(f"delete_rows:{host.name}", title, CONTROLLER, "delete_rows", params, [change])
 
 
 def _providers(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
@@ -93,7 +94,8 @@ def _providers(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
             continue
         change = Change(f"resource provider {root}", "name", tree[-1].name, NOBODY)
         title = f"delete the resource provider of {host.name}, and what {count(len(held), 'consumer')} holds of it"
-        yield _step(host, root, title, "delete_provider", change, provider=root)
+        name = f"delete_provider:{host.name}:{root}"
+        yield Step(name, title, CONTROLLER, "delete_provider", _params(host, provider=root), [change])
 
 
 def _agents(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
@@ -108,7 +110,8 @@ def _agents(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
             continue
         change = Change(f"network agent {agent.id}", "host", host.name, NOBODY)
         title = f"delete the {agent.agent_type} of {host.name}"
-        yield _step(host, agent.id, title, "delete_agent", change, agent=agent.id)
+        name = f"delete_agent:{host.name}:{agent.id}"
+        yield Step(name, title, CONTROLLER, "delete_agent", _params(host, agent=agent.id), [change])
 
 
 def why_agent_stays(host: checks.Host, agent: ApiAgent, ports: t.Sequence[str]) -> t.Optional[str]:
@@ -140,7 +143,8 @@ def _masakari(host: checks.Host) -> t.Iterator[t.Union[Step, str]]:
         if row.name == host.name:
             change = Change(f"Masakari, segment {row.segment}", "host", host.name, NOBODY)
             title = f"delete {host.name} from Masakari's segment {row.segment}"
-            yield _step(host, row.id, title, "delete_ha_host", change, ha_host=row.id, segment=row.segment)
+            name, params = f"delete_ha_host:{host.name}:{row.id}", _params(host, ha_host=row.id, segment=row.segment)
+            yield Step(name, title, CONTROLLER, "delete_ha_host", params, [change])
 
 
 def _queues(host: checks.Host) -> t.List[Step]:
@@ -153,5 +157,6 @@ def _queues(host: checks.Host) -> t.List[Step]:
         {"host": host.name},
     )
     title = f"delete the queues of {host.name}, if nothing waits there that somebody needs"
-    gone = _step(host, "", title, "delete_queues", change, read=look.name)
+    params = _params(host, read=look.name)
+    gone = Step(f"delete_queues:{host.name}", title, CONTROLLER, "delete_queues", params, [change])
     return [look, gone]

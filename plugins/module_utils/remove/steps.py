@@ -235,7 +235,7 @@ def actions(systems: Systems, read: Read, overrides: t.Sequence[Override]) -> t.
     """Return what carries out each step of the plan."""
     given = (systems, read, overrides)
     return {
-        "delete_service": DeleteService(*given),
+        "delete_gone_service": DeleteService(*given),
         "delete_rows": DeleteRows(*given),
         "delete_provider": DeleteProvider(*given),
         "delete_agent": DeleteAgent(*given),
