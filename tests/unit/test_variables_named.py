@@ -30,6 +30,8 @@ NO_VARIABLES = {
     "drain_return": "an option of a module",
     "drain_parallel": "an option of a module",
     "drain_timeout": "an option of a module",
+    "enable_after": "an option of a module",
+    "enable_distributed_routing": "an option of neutron",
     # How a server is pinned, and what pins it.
     "pin_api": "a value of resize_strategy",
     "pin_db": "a value of resize_strategy",

@@ -245,7 +245,7 @@ class Maintenance(Planned):
             measured_for=given["measured_for"],
             prefix="maintain",
             within=checks.held_as(operation_id),
-            aborts=True,
+            aborts="maintain_move_timeout",
         )
         return checks.SeriesRequest(hosts, way, given["serial"], given["keep_free"])
 
@@ -414,7 +414,7 @@ def hosts_of(journal: t.Mapping[str, t.Any]) -> t.Dict[str, Result]:
             last[host] = state
             if state != journals.PENDING:
                 rows[host].update(state="in progress", step=step.title)
-            if step.action == "move" and step.name in memory:
+            if step.action == "drain" and step.name in memory:
                 rows[host]["moved"] = len(memory[step.name].get("moved") or ())
     for host, state in last.items():
         if state == journals.DONE:

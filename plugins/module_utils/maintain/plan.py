@@ -112,7 +112,7 @@ def _batch(
             f"hold:{host}",
             f"disable the compute service of {host}",
             CONTROLLER,
-            "hold",
+            "hold_host",
             {**_where(host, service, decision.providers[host]), "before": before, "after": held},
             _changes(host, before, held),
         )
@@ -121,7 +121,7 @@ def _batch(
             f"move:{host}",
             f"move all servers of {host}, each within its zone",
             CONTROLLER,
-            "move",
+            "drain",
             {"host": host, "provider": decision.providers[host], "servers": [], "timeout": request.moves.timeout},
             [
                 Change(f"servers of {host}", "number", str(len(moving)), "0", measured=True),

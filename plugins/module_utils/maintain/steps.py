@@ -148,8 +148,8 @@ def actions(systems: Systems, context: SeriesContext) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
         "room": FindRoom(systems, context),
-        "hold": HoldHost(systems),
-        "move": EmptyHost(systems, context),
+        "hold_host": HoldHost(systems),
+        "drain": EmptyHost(systems, context),
         "work": WorkOnHosts(systems, context),
         "prove": ProveHosts(systems, context),
         "enable": ServiceStatus(systems),

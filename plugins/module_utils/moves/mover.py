@@ -664,7 +664,7 @@ class Mover:
             # Of a post-copy there is no way back, and one that has just ended shows at the next look.
             self.systems.remark(f"{guest.name}: Nova does not abort the live migration: {error}")
             return False
-        guest.barred = NOT_CONVERGED.format(seconds=self.request.timeout, option=self.request.option("move_timeout"))
+        guest.barred = NOT_CONVERGED.format(seconds=self.request.timeout, option=self.request.aborts)
         self.systems.remark(f"{guest.name}: the run aborts the live migration after {self.request.timeout} s")
         return True
 
