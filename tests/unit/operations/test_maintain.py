@@ -147,14 +147,8 @@ def test_check_mode_shows_the_series_and_changes_nothing(nova, state):
     result = nova.one(state, check_mode=True, said=said)
     assert result["state"] == "planned"
     assert nova.calls == [] and nova.worked == 0 and not state.open
-    assert [step["action"] for step in result["plan"]["steps"]] == [
-        "room",
-        "hold_host",
-        "empty_host",
-        "work",
-        "prove",
-        "enable",
-    ]
+    actions = [step["action"] for step in result["plan"]["steps"]]
+    assert actions == ["room", "hold_host", "drain", "work", "prove", "enable"]
 
 
 def test_a_host_that_is_not_proven_stays_disabled_and_the_series_stops(nova, state):
