@@ -236,7 +236,7 @@ def _no_servers(given: Given) -> t.Iterator[str]:
 def _maintained(given: Given) -> t.Iterator[str]:
     """An empty list is another play's mistake, and two kinds of work are one too many."""
     values = given.values
-    if _empty(given.raw.get("maintain_hosts")) or given.raw.get("maintain_hosts") == "all":
+    if as_list(given.raw.get("maintain_hosts")) in ([], ["all"]):
         yield "maintain_hosts must name hosts, or one inventory group of hosts, and neither be empty nor all."
     works = [name for name in ("maintain_tasks", "maintain_command", "maintain_reboot") if values.get(name)]
     if values["maintain_action"] == "apply" and len(works) != 1:

@@ -14,11 +14,12 @@ GIVEN = {**ANSWERS, "maintain_reboot": True}
 
 ENTRY = Entry(
     given=GIVEN,
-    answers=GIVEN,
+    answers={**ANSWERS, "maintain_reboot": "true"},
     nothing="maintain_hosts needs -e maintain_hosts=VALUE",
     nobody="stackguard_compute_hosts",
     more={"hosts": {}},
     stale=frozenset({"report.html"}),
+    hosts={"maintain_hosts": {"maintain_reboot": True}},
     ends=dict.fromkeys(
         (NAME, "Nova: maintain, check", "Nova: maintain, status", "Nova: maintain, abort"), ("failed", NO_CLOUD)
     ),
