@@ -26,10 +26,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.tests.unit.builders import service
+from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Killed, Life
-from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import NEAR, ONE, TWO, Cloud
+from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import NEAR, ONE, TWO, ZONES, Cloud
 
 OPTIONS = {
     "hosts": ["compute1"],
@@ -285,6 +285,78 @@ def test_an_unknown_host_is_refused(nova, state):
 def test_a_host_named_twice_is_refused(nova, state):
     with pytest.raises(lifecycle.Refused):
         nova.one(state, hosts=["compute1", "compute1"])
+
+
+# --- a server that tries the host -----------------------------------------------------------------------------
+
+TEST = {"image": "cirros", "flavor": "tiny", "network": "net0"}
+UUID = guest(9, 9)
+
+
+class Trials:
+    """Servers of the collection's own, as Nova has them. ``start``: how one ends that is started."""
+
+    start = "ACTIVE"
+
+    def __init__(self, nova):
+        self.nova = nova
+
+    def find(self, name):
+        return next((row for row in self.nova.servers.values() if row["name"] == name), None)
+
+    def create(self, name, host, _test):
+        self.nova.servers[UUID] = {
+            "id": UUID,
+            "name": name,
+            "status": self.start,
+            "OS-EXT-SRV-ATTR:host": host,
+            "OS-EXT-STS:task_state": None,
+        }
+        return UUID
+
+    def delete(self, uuid):
+        self.nova.servers.pop(uuid, None)
+
+
+@pytest.fixture
+def trials(nova, monkeypatch):
+    made = Trials(nova)
+    known = nova.scene._about
+    offers = {**known.offers, UUID: next(iter(known.offers.values()))}
+    nova.scene = nova.scene.about(numa={**known.numa, UUID: []}, offers=offers).pinned(UUID, None)
+    monkeypatch.setattr(steps.trial_servers, "TrialServers", lambda _cloud, _project: made)
+    monkeypatch.setattr(steps.compute_services, "zone_of_host", lambda _cloud, host: ZONES[host])
+    return made
+
+
+def test_a_server_of_our_own_starts_on_the_host_moves_away_and_is_gone(nova, state, trials):
+    nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    result = nova.play(state, only_enable=True, test_server=TEST)
+    assert result["state"] == "finished", result["msg"]
+    assert ("live", UUID) in nova.moves
+    assert UUID not in nova.servers
+    assert nova.service["status"] == "enabled"
+
+
+def test_a_host_on_which_no_server_starts_is_disabled_again_and_tried_once_more(nova, state, trials):
+    nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    trials.start = "ERROR"
+    result = nova.play(state, only_enable=True, test_server=TEST)
+    assert result["failed"] and result["state"] == "open"
+    assert nova.service == {"status": "disabled", "disabled_reason": "maintenance"}
+    assert UUID not in nova.servers
+    trials.start = "ACTIVE"
+    assert nova.play(state, only_enable=True, test_server=TEST)["state"] == "finished"
+    assert nova.service["status"] == "enabled"
+
+
+def test_a_host_off_which_no_server_moves_is_disabled_again(nova, state, trials):
+    nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    nova.refuse = {"compute3", "compute5"}
+    assert nova.play(state, only_enable=True, test_server=TEST)["failed"]
+    assert nova.service == {"status": "disabled", "disabled_reason": "maintenance"}
+    assert nova.play(state, only_enable=True, action="abort")["state"] == "rolled-back"
+    assert UUID not in nova.servers, "an end leaves nothing of it"
 
 
 # --- the enabling of one host ---------------------------------------------------------------------------------
