@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ..module_utils.engine import lifecycle, run_owner, server_run
@@ -81,6 +82,8 @@ class ActionModule(JournaledRun):
             works = [name for name in ("tasks", "command", "reboot") if args[name]]
             if not args["only_enable"] and len(works) != 1:
                 return f"set exactly one of these options: {prefix}tasks, {prefix}command, {prefix}reboot"
+        if args["tasks"] and args["action"] in ("apply", "resume") and not os.path.isfile(args["tasks"]):
+            return f"{prefix}tasks: there is no file {args['tasks']} on the Ansible controller"
         test = args["test_server"] or {}
         strange = sorted(set(test) - {*_TEST, "project"})
         if strange or (test and any(not test.get(name) for name in _TEST)):

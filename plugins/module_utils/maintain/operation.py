@@ -174,6 +174,7 @@ class Maintenance(Planned):
                 keep,
                 self.run.clock.now,
                 bool(self.options.get("nova_api_db_url")),
+                self._work_of(open_journal.about),
             ),
         )
 
@@ -229,6 +230,13 @@ class Maintenance(Planned):
     def _work(self) -> plans.Work:
         given = self.options
         return plans.Work(given["tasks"] or "", given["command"] or "", given["reboot"], given["back_timeout"])
+
+    def _work_of(self, about: Result) -> plans.Work:
+        """Return what this run does on hosts: what it is asked for; one that only resumes does what was begun."""
+        given = self._work()
+        if given.tasks or given.command or given.reboot:
+            return given
+        return plans.Work(**about[REQUEST]["work"])
 
     def _request(self, operation_id: str, hosts: t.Tuple[str, ...]) -> checks.SeriesRequest:
         given = self.options

@@ -116,7 +116,9 @@ def _batch(
             {**_where(host, service, decision.providers[host]), "before": before, "after": held},
             _changes(host, before, held),
         )
-        moving = [entry for entry in batch.assigned if entry.uuid in {g.uuid for g in decision.guests.get(host, ())}]
+    # All are disabled before the first of their servers moves: none goes to a host that is emptied next.
+    for host in batch.hosts:
+        moving = batch.assigned if len(batch.hosts) == 1 else decision.guests.get(host, ())
         yield Step(
             f"move:{host}",
             f"move all servers of {host}, each within its zone",
@@ -132,10 +134,10 @@ def _batch(
         f"{named}: {work.text}",
         CONTROLLER,
         "work",
-        {"hosts": list(batch.hosts), "number": number, **dataclasses.asdict(work)},
+        {"hosts": list(batch.hosts), "number": number},
         [Change(host, "maintenance", "", work.text) for host in batch.hosts],
     )
-    yield from _prove(batch.hosts, number, work, operation_id)
+    yield from _prove(batch.hosts, number, operation_id)
     for host in batch.hosts:
         service = decision.services[host]
         yield from _enable(
@@ -159,14 +161,14 @@ def _batch(
             )
 
 
-def _prove(hosts: t.Sequence[str], number: int, work: Work, operation_id: str) -> t.Iterator[Step]:
+def _prove(hosts: t.Sequence[str], number: int, operation_id: str) -> t.Iterator[Step]:
     held = held_as(operation_id)
     yield Step(
         f"prove:{number}",
         f"prove that {', '.join(hosts)} may take guests",
         CONTROLLER,
         "prove",
-        {"hosts": list(hosts), "number": number, "held_as": held, "reboot": work.reboot, "seconds": work.seconds},
+        {"hosts": list(hosts), "number": number, "held_as": held},
     )
 
 

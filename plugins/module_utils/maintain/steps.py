@@ -31,6 +31,7 @@ from ..reports.terminal import findings_text
 from ..systems.api import compute_services, server_records, trial_servers
 from . import preflight as checks
 from . import verify
+from .plan import Work
 from .preflight import SeriesRequest
 
 Json = t.Dict[str, t.Any]
@@ -85,6 +86,8 @@ class SeriesContext:
     keep: t.Callable[[str, Json], None]
     now: t.Callable[[], str]
     has_databases: bool
+    #: What this run does on hosts: a run that resumes may name other work than the one before.
+    work: Work
 
     def bundle(self) -> Bundle:
         """Return what was read into the evidence directory. Raises StepError."""
@@ -282,7 +285,7 @@ class WorkOnHosts:
             names = inventory_names(self.context.bundle(), hosts)
             boots = (memory.get(f"room:{params['number']}") or {}).get("boots") or {}
             self.context.keep(step, {"worked_on": list(hosts)})
-            need = {key: params[key] for key in ("tasks", "command", "reboot", "seconds")}
+            need = dataclasses.asdict(self.context.work)
             raise NeedError(
                 f"the work on {', '.join(hosts)} begins",
                 [
@@ -303,7 +306,7 @@ class WorkOnHosts:
                 "compute service stays disabled",
                 problem="work-failed",
             )
-        return Done("done", {"worked_on": list(hosts)})
+        return Done("done", {"worked_on": list(hosts), "reboot": self.context.work.reboot})
 
     def _require_empty(self, hosts: t.Sequence[str]) -> None:
         for host in hosts:
@@ -333,14 +336,15 @@ class ProveHosts:
         hosts = params["hosts"]
         if not self.context.answers.measured:
             for host in hosts:
-                self._wait(host, params["seconds"])
+                self._wait(host, self.context.work.seconds)
         bundle = self.context.read(hosts, write=True)
         self.context.answers.measured = False
         before = (memory.get(f"room:{params['number']}") or {}).get("before") or {}
+        rebooted = bool((memory.get(f"work:{params['number']}") or {}).get("reboot"))
         found = Checked()
         for host in hosts:
             state = dict(before.get(host) or {})
-            request = proof_request(self.context, bundle, host, params["held_as"], state, params["reboot"])
+            request = proof_request(self.context, bundle, host, params["held_as"], state, rebooted)
             found += verify.unproven(bundle, request)
         what = f"{', '.join(hosts)}: not proven, so the series stops, and no other host is touched"
         self.context.stop_unless(found, what, unread_too=True)
@@ -503,6 +507,8 @@ class Refill:
         uuids = ((memory.get(f"room:{params['number']}") or {}).get("servers") or {}).get(host) or []
         request = dataclasses.replace(self.context.request.moves, drain_host=None, destination=host, within="")
         servers = self._now(host, uuids)
+        if not servers:
+            return Done("no server to move back")
         made = self.context.mover(self.systems, f"refill:{host}", request)
         return made.apply({"host": None, "servers": servers, "timeout": params["timeout"]}, memory)
 

@@ -457,3 +457,15 @@ def test_a_second_run_beside_a_living_one_is_refused(nova, state):
 
 def test_both_servers_of_the_tests_are_there(nova):
     assert set(nova.hosts) == {ONE, TWO}
+
+
+def test_a_run_that_resumes_does_the_work_that_it_names(nova, state):
+    nova.work = {"failed": True, "msg": "no such command"}
+    nova.play(state, command="/usr/bin/wrnog")
+    nova.work, needs = {"failed": False}, []
+    real = nova.answer
+    nova.answer = lambda need: (needs.append(need), real(need))[1]
+    assert nova.play(state, command=None, reboot=True)["state"] == "finished"
+    (work,) = [need for need in needs if need["kind"] == "work"]
+    assert (work["command"], work["reboot"]) == ("", True)
+    assert nova.asked[-1].rebooted, "another boot must be seen"
