@@ -143,7 +143,7 @@ options:
         object back, and removes the object. The module uses the Ceph user that is set in nova.conf, because QEMU opens
         the disks as this user. The module does not touch any image. With O(rbd_write=true) the command C(rados) is also
         necessary if C(python3-rbd) is missing. In check mode, the module does not write.
-      - If the write fails, RV(host.rbd.written) is V(null), and RV(host.rbd.unread) contains the reason.
+      - If the write fails, C(written) in RV(host.rbd) is V(null), and C(unread) in RV(host.rbd) contains the reason.
   rbd_volumes:
     type: list
     elements: str
