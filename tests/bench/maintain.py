@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / ".build" / "dev"), str(ROOT / "tests")]
 from labkit import guests as guestkit  # noqa: E402
 from labkit import lab as labs  # noqa: E402
 from labkit import playbook, zoning  # noqa: E402
+from labkit.maintaining import put_into  # noqa: E402
 
 GUESTS = int(os.environ.get("STACKGUARD_BENCH_GUESTS") or 3)
 HOSTS = ("compute1", "compute2", "compute3")
@@ -31,15 +32,6 @@ HOSTS = ("compute1", "compute2", "compute3")
 AT_ONCE = 2
 MOVES = """SELECT instance_uuid, source_compute, dest_compute, created_at, updated_at FROM migrations
            WHERE migration_type = 'live-migration' AND status = 'completed' AND id > %s ORDER BY id"""
-
-
-def put_into(lab, zone):
-    """Have compute3 in this zone and in no other."""
-    rows = {row["name"]: row for row in lab.compute("GET", "/os-aggregates")["aggregates"]}
-    for name in sorted(("az1", "az2"), key=lambda name: name == zone):
-        act = "add_host" if name == zone else "remove_host"
-        if ("compute3" in rows[name]["hosts"]) != (name == zone):
-            lab.compute("POST", f"/os-aggregates/{rows[name]['id']}/action", {act: {"host": "compute3"}})
 
 
 def last(lab):

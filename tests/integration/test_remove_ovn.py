@@ -12,7 +12,7 @@ from labkit.ovn_fixtures import access, books
 
 __all__ = ["access", "books"]
 
-pytestmark = pytest.mark.matrix("remove-ovn", l2="ovn")
+pytestmark = pytest.mark.matrix("maintain-ovn", l2="ovn")
 
 HOST = "compute3"
 SAID = [{"code": "SG506", "object": HOST, "reason": "its disks are wiped"}]

@@ -117,6 +117,7 @@ KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 CELLS = "tests/integration/test_cells.py"
 REMOVE = "tests/integration/test_remove.py"
+MAINTAIN_AGENTS = "tests/integration/test_maintain_agents.py"
 REMOVE_OVN = "tests/integration/test_remove_ovn.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
@@ -254,7 +255,15 @@ PARTS = {
     "operations-ovn": MatrixPart(
         "OVN: doctor, audit, drain, evacuation, return, rename by drain", OVN_OPERATIONS, Shape(l2="ovn")
     ),
-    "remove-ovn": MatrixPart("OVN: the chassis of a host that is removed", (REMOVE_OVN,), Shape(l2="ovn")),
+    "maintain-ovs": MatrixPart(
+        "Open vSwitch: a maintained host whose agent is dead", (MAINTAIN_AGENTS,), Shape(l2="ovs")
+    ),
+    "maintain-ovn": MatrixPart(
+        "OVN: a maintained host whose chassis is dead; the chassis of a host that is removed",
+        (MAINTAIN_AGENTS, REMOVE_OVN),
+        Shape(l2="ovn"),
+        whole=(MAINTAIN_AGENTS,),
+    ),
     "crash-ovn": MatrixPart("OVN: renames killed at each step, under packets", OVN_KILLED, Shape(l2="ovn")),
     "crash-ovn-random": MatrixPart("OVN: renames killed at random, under packets", OVN_KILLED, Shape(l2="ovn")),
     "rename-ovn-rbac": _ovn_of("renames where RBAC forbids ovn-controller to write its hostname", ovn="rbac"),

@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.tests.unit import builders, linked
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet, with_ovn
 
 HELD = "stackguard:maintain:op1"
-REQUEST = verify.ProofRequest("compute1", "compute1", "op1", HELD, rebooted=True)
+REQUEST = verify.ProofRequest("compute1", "compute1", "op1", HELD, rebooted=True, heard={})
 
 
 def maintained(cloud, boot="boot-2"):
