@@ -14,7 +14,7 @@ import random
 
 import pytest
 from labkit import killing, waiting, zoning
-from labkit.maintaining import ENABLED, HOSTS, boots, firmware, maintain, running, series, services, start
+from labkit.maintaining import ENABLED, HOSTS, boots, domains, firmware, maintain, running, series, services, start
 from labkit.zoning import FAR, NEIGHBOUR, SOURCE
 
 __all__ = ["firmware", "series"]
@@ -102,6 +102,7 @@ def test_killed_at_random_ten_times_the_same_command_goes_on(series, playbooks, 
     assert result.stats["state"] in ("finished", "none")
     assert services(lab) == ENABLED
     assert running(lab) == guests
+    assert sorted(domains(lab)) == sorted(guests.values()), "each guest runs once"
     after = boots(lab)
     assert all(after[host] != before[host] for host in HOSTS)
 

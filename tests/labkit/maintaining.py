@@ -95,3 +95,8 @@ def running(lab):
     rows = guestkit.every(lab)
     assert {row["status"] for row in rows.values()} == {"ACTIVE"}
     return {row["name"]: row["id"] for row in rows.values()}
+
+
+def domains(lab):
+    """The uuids of the domains of all hosts, one for each host that has it."""
+    return [uuid for host in HOSTS for uuid in lab.ssh(host, "virsh list --all --uuid").split()]
