@@ -70,7 +70,7 @@ def main() -> None:
     try:
         for host in HOSTS:
             guestkit.create(lab, f"g{host[-1]}-", str(GUESTS), "--on", host)
-        home = {row["id"]: row["OS-EXT-SRV-ATTR:host"] for row in guestkit.every(lab).values()}
+        home = {row["id"]: row["host"] for row in guestkit.every(lab).values()}
         before = last(lab)
         runs = playbook.Playbooks(lab, {"cloud": "lab"})
         given = {"maintain_hosts": list(HOSTS), "maintain_command": "true"}
@@ -78,7 +78,7 @@ def main() -> None:
         runs.finish(runs.start("maintain_hosts", (), variables={**own, **given}), timeout=3600).ok()
         rows = lab.sql("cell1", MOVES, before)
         guarded = seconds(rows)
-        back = [row for row in guestkit.every(lab).values() if row["OS-EXT-SRV-ATTR:host"] != home[row["id"]]]
+        back = [row for row in guestkit.every(lab).values() if row["host"] != home[row["id"]]]
         move(lab, [(row["id"], home[row["id"]]) for row in back])
         before = last(lab)
         for host in HOSTS:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 from labkit import evacuation, waiting, zoning
+from labkit import guests as guestkit
+from labkit.fixtures import documented_grants
 from labkit.ovn_fixtures import access, books
 
 __all__ = ["access", "books"]
@@ -23,6 +25,8 @@ def empty(lab):
     """compute3 has no server; compute1 is the only gateway chassis."""
     lab.reset()
     zoning.tidy(lab)
+    # A reset takes the user of the databases with it.
+    guestkit.grant(lab, "sg_ovn", documented_grants())
     yield lab
     lab.reset()
 

@@ -192,6 +192,14 @@ def test_a_part_of_the_apis_that_was_not_read_refuses(part):
     assert "SG709" in told(dead().cloud(**{part: None}))
 
 
+def test_what_the_database_said_is_told():
+    """An operator sees why nothing was read: the reason is of the same cell, or of the whole."""
+    denied = facts.Unread("instances", "access denied")
+    assert told(dead(cells=2).cell(2, instances=None, unread=[denied]))["SG311"]["reason"] == "access denied"
+    silent = dead().databases(api=None, unread=[facts.Unread("api", "no route")])
+    assert told(silent)["SG311"]["reason"] == "no route"
+
+
 def test_other_places_that_were_not_read_refuse():
     assert "SG311" in told(dead().api_db(host_mappings=None))
     assert "SG709" in told(dead().cloud(unread=[facts.Unread("services.compute9", "the cell does not answer")]))
