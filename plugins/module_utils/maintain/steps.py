@@ -208,8 +208,9 @@ class FindRoom:
         now, first = moment(self.context.now()), moment(min(begun))
         if now is None or first is None:
             return ""
-        hours = (now - first).total_seconds() / done * len(params["rest"]) / 3600
-        return f"; about {hours:.1f} hours left for {count(len(params['rest']), 'host')}"
+        minutes = (now - first).total_seconds() / done * len(params["rest"]) / 60
+        left = f"{minutes / 60:.1f} hours" if minutes >= 120 else f"{max(1, round(minutes))} min"
+        return f"; about {left} left for {count(len(params['rest']), 'host')}"
 
     def _before(self, bundle: Bundle, host: str) -> Json:
         return verify.state_before(bundle, proof_request(self.context, bundle, host, "", None))
