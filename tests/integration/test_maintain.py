@@ -10,6 +10,7 @@ All three hosts are in one zone. A host that goes off is switched on again a mom
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_host_that_is_not_as_before_stops_the_series(series, playbooks, tmp_pa
     lab, guests = series, running(series)
     spoil, mend = CHANGES[change]
     tasks = tmp_path / "tasks.yml"
-    tasks.write_text(f"- name: Change the host\n  ansible.builtin.shell: {spoil}\n  changed_when: true\n")
+    tasks.write_text(f"- name: Change the host\n  ansible.builtin.shell: {json.dumps(spoil)}\n  changed_when: true\n")
     given = {"maintain_reboot": None, "maintain_tasks": str(tasks), "maintain_hosts": [SOURCE, NEIGHBOUR]}
     try:
         refused = maintain(playbooks, maintain_back_timeout=90, **given).failed()

@@ -216,8 +216,8 @@ class Maintenance(Planned):
             "hosts": hosts_of(open_journal.journal),
             "report": report,
             "msg": (
-                f"{error}. No other host is touched. To go on, run the same command again. To end the series, add "
-                f"{action}={lifecycle.ABORT}"
+                f"{str(error).rstrip('.')}. No other host is touched. To go on, run the same command again. To end "
+                f"the series, add {action}={lifecycle.ABORT}"
             ),
         }
 

@@ -135,8 +135,13 @@ def unread(bundle: Bundle) -> t.Iterator[Finding]:
 def _why_unread(bundle: Bundle, part: str) -> str:
     """Return what the databases said where a part was not read: of its cell, or of the whole."""
     databases, read = bundle.databases, bundle.links
-    cells = [*((databases.cells if databases else None) or []), *((read.cells if read else None) or [])]
-    said = [entry for cell in cells if f":{cell.name}:" in part for entry in cell.unread]
+    said = [
+        entry
+        for cells in ((databases.cells if databases else None), (read.cells if read else None))
+        for cell in cells or []
+        if f":{cell.name}:" in part
+        for entry in cell.unread
+    ]
     if not said and databases is not None:
         said = [*databases.unread, *(databases.api.unread if databases.api else [])]
     said = said or list(read.unread if read else [])
