@@ -416,6 +416,34 @@ def test_enabled_already_there_is_nothing_to_do(nova, state):
     assert (result["state"], result["changed"]) == ("none", False)
 
 
+@pytest.mark.parametrize("options", [{}, {"only_enable": True}], ids=["a series", "enable_host"])
+def test_proven_and_killed_before_it_is_enabled_it_is_proven_again(nova, state, monkeypatch, options):
+    """A proof is good for the run that made it: the host may have died since."""
+    if options:
+        nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    real = maintenance.compute_services.set_service_status
+
+    def set_status(_cloud, _service, status, *given):
+        if status == "enabled":
+            raise Killed
+        real(_cloud, _service, status, *given)
+
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", set_status)
+    with pytest.raises(Killed):
+        nova.play(state, **options)
+    assert len(nova.asked) == 1 and state.open
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", real)
+    proven, nova.unproven = nova.unproven, Checked((finding("SG101", Subject("host", "compute1"), {}, "look"),))
+    try:
+        assert nova.play(state, **options)["failed"]
+    except lifecycle.Refused as refused:
+        assert options, refused
+    assert nova.service["status"] == "disabled" and len(nova.asked) == 2 and state.open
+    nova.unproven = proven
+    assert nova.play(state, **options)["state"] == "finished"
+    assert nova.service == {"status": "enabled", "disabled_reason": None}
+
+
 # --- the rules that every operation lives by ------------------------------------------------------------------
 
 
