@@ -314,9 +314,8 @@ class Series(Maintenance):
             return [states.get(f"{action}:{host}", journals.PENDING) for host in step.params["hosts"]]
 
         for step in runner.plan_of(journal).steps:
-            if step.action == "room" and set(of("hold", step)) == {journals.PENDING}:
-                states[step.name] = journals.PENDING
-            elif step.action == "prove" and set(of("enable", step)) != {journals.DONE}:
+            untouched = step.action == "room" and set(of("hold", step)) == {journals.PENDING}
+            if untouched or (step.action == "prove" and set(of("enable", step)) != {journals.DONE}):
                 states[step.name] = journals.PENDING
         journal["steps"] = states
 
