@@ -118,6 +118,7 @@ KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 CELLS = "tests/integration/test_cells.py"
 REMOVE = "tests/integration/test_remove.py"
 MAINTAIN_AGENTS = "tests/integration/test_maintain_agents.py"
+REMOVE_LEFTOVERS = "tests/integration/test_remove_leftovers.py"
 REMOVE_OVN = "tests/integration/test_remove_ovn.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
@@ -197,7 +198,9 @@ PARTS = {
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
     "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
     "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
-    "remove": MatrixPart("a host removed, killed and not; its name again on an empty machine", (REMOVE,)),
+    "remove": MatrixPart(
+        "a host removed, killed and not; its name again on an empty machine; leftovers", (REMOVE, REMOVE_LEFTOVERS)
+    ),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
