@@ -186,6 +186,9 @@ def _links(host: Host) -> Items:
     for wrong in known.wrong():
         if wrong.code not in (*BY_NODE, "SG207"):
             continue
+        if wrong.code == "SG206" and wrong.seen == {"resource provider": None}:
+            # Somebody has deleted the provider before: what is left of a node that is removed, too.
+            continue
         mine = same_name(getattr(wrong.row, "host", None), host.name)
         if mine or (wrong.cell.uuid, getattr(wrong.row, "service_id", None)) in own:
             item = links.item(wrong, known.verdict(wrong))

@@ -125,6 +125,12 @@ def test_a_node_of_another_host_that_names_its_service_refuses():
     assert "SG203" in told(some.change("compute_nodes", {"host": "compute1"}, service_id=own))
 
 
+def test_a_node_whose_provider_somebody_has_deleted_passes_and_another_ones_does_not():
+    """A half removal by hand; a provider of another name may be in use."""
+    assert told(dead().drop("providers", {"uuid": node(3)})) == {}
+    assert "SG206" in told(dead().change("providers", {"uuid": node(3)}, name="elsewhere"))
+
+
 def test_a_node_without_a_service_refuses():
     some = dead().drop("services", {"host": HOST}).drop("api_services", {"host": HOST})
     assert "SG204" in told(some)
