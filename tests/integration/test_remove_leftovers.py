@@ -85,12 +85,14 @@ class Planted:
             getattr(self, kind)()
 
     def service(self):
-        """Its nova-compute has been silent for a day, and its node is there with it."""
+        """Its nova-compute has been silent for a day, and its node is there with it, and the node's provider."""
         old = dict.fromkeys(("last_seen_up", "updated_at", "created_at"), yesterday())
         uuid = str(uuids.uuid4())
         add(self.lab, "cell1", "services", row_of(self.lab, "cell1", "services"), host=self.host, uuid=uuid, **old)
         number = self.lab.value("cell1", "SELECT id FROM services WHERE uuid = %s", uuid)
         self.add_node(service_id=number)
+        if "provider" not in self.kinds:
+            self.make_provider(self.node)
 
     def add_node(self, **changes):
         like = row_of(self.lab, "cell1", "compute_nodes")
@@ -107,16 +109,15 @@ class Planted:
 
     def provider(self):
         """Nova's own, or what is named like it: not Nova's, never a node's, or held by somebody unknown."""
-        way = self.draw.choice(["own", "own", "without a trait", "no node", "held"])
+        ways = ["own", "own", "without a trait", "held"]
+        # A service whose node has no provider is refused: Nova deletes none.
+        way = self.draw.choice(ways if "service" in self.kinds else [*ways, "no node"])
         uuid = self.node if way != "no node" else str(uuids.uuid4())
         if way != "no node" and "service" not in self.kinds:
             # Its node is deleted, as Nova deletes one.
             self.add_node(deleted=self.draw.randint(10**6, 10**7), deleted_at=yesterday())
-        self.lab.placement("POST", "/resource_providers", {"name": self.host, "uuid": uuid})
+        self.make_provider(uuid, way != "without a trait")
         url = f"/resource_providers/{uuid}"
-        if way != "without a trait":
-            traits = {"resource_provider_generation": 0, "traits": ["COMPUTE_NODE"]}
-            self.lab.placement("PUT", f"{url}/traits", traits)
         if way == "held":
             generation = self.lab.placement("GET", url)["generation"]
             held = {"VCPU": {"total": 8, "allocation_ratio": 1.0}}
@@ -129,6 +130,12 @@ class Planted:
         self.unnamed |= {"provider"} if way in ("no node", "without a trait") else set()
         if way in ("no node", "held") or (way == "without a trait" and "service" not in self.kinds):
             self.stays.add("provider")
+
+    def make_provider(self, uuid, ours=True):
+        self.lab.placement("POST", "/resource_providers", {"name": self.host, "uuid": uuid})
+        if ours:
+            traits = {"resource_provider_generation": 0, "traits": ["COMPUTE_NODE"]}
+            self.lab.placement("PUT", f"/resource_providers/{uuid}/traits", traits)
 
     def agent(self):
         given = {
@@ -212,6 +219,19 @@ def test_a_host_that_is_gone_is_named_and_removed(cloud, playbooks):
     remove(playbooks, ["compute11"]).ok()
     assert gone.left() == set() and "compute11" not in named(playbooks)
     assert rows_of(lab, *HOSTS) == before
+
+
+@pytest.mark.matrix("remove")
+def test_a_host_whose_provider_somebody_has_deleted_is_refused_and_the_remedy_helps(cloud, playbooks):
+    """Nova answers 500 to the deletion of such a service."""
+    lab = cloud
+    gone = Planted(lab, random.Random(1), "compute11", ["service", "mapping"])
+    lab.placement("DELETE", f"/resource_providers/{gone.node}")
+    refused = remove(playbooks, ["compute11"]).failed()
+    assert "SG206" in refused.codes and gone.left() == gone.kinds
+    gone.make_provider(gone.node, ours=False)
+    remove(playbooks, ["compute11"]).ok()
+    assert gone.left() == set()
 
 
 @pytest.mark.matrix("remove")

@@ -186,9 +186,6 @@ def _links(host: Host) -> Items:
     for wrong in known.wrong():
         if wrong.code not in (*BY_NODE, "SG207"):
             continue
-        if wrong.code == "SG206" and wrong.seen == {"resource provider": None}:
-            # Somebody has deleted the provider before: what is left of a node that is removed, too.
-            continue
         mine = same_name(getattr(wrong.row, "host", None), host.name)
         if mine or (wrong.cell.uuid, getattr(wrong.row, "service_id", None)) in own:
             item = links.item(wrong, known.verdict(wrong))
@@ -196,6 +193,9 @@ def _links(host: Host) -> Items:
                 # Something is in progress with it, so that it was not judged.
                 remedy = remedy_text("SG709", "part-unread")
                 item = finding("SG709", Subject("service", f"links:{item.object}"), {"reason": item.reason}, remedy)
+            elif wrong.code == "SG206" and wrong.seen == {"resource provider": None}:
+                words = {"node": wrong.row.uuid, "name": wrong.row.hypervisor_hostname}
+                item = dataclasses.replace(item, remedy=remedy_text("SG206", "removal-without-provider", **words))
             yield item
 
 

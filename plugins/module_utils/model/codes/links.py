@@ -315,6 +315,13 @@ CODES: t.Tuple[Code, ...] = (
             "link-wrong": Remedy(
                 "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider."
             ),
+            # Nova looks the provider up to delete it, and answers 500 if it is gone (scheduler/client/report.py,
+            # delete_resource_provider, 26 to 34).
+            "removal-without-provider": Remedy(
+                "Nova deletes no compute service whose node has no resource provider. Give it one, which the removal "
+                "deletes again: openstack resource provider create --uuid {node} {name}. Then run the same command "
+                "again."
+            ),
         },
     ),
     Code(

@@ -125,10 +125,16 @@ def test_a_node_of_another_host_that_names_its_service_refuses():
     assert "SG203" in told(some.change("compute_nodes", {"host": "compute1"}, service_id=own))
 
 
-def test_a_node_whose_provider_somebody_has_deleted_passes_and_another_ones_does_not():
-    """A half removal by hand; a provider of another name may be in use."""
-    assert told(dead().drop("providers", {"uuid": node(3)})) == {}
-    assert "SG206" in told(dead().change("providers", {"uuid": node(3)}, name="elsewhere"))
+def test_a_node_whose_provider_somebody_has_deleted_gets_the_remedy_that_nova_needs():
+    """Nova answers 500 to the deletion of its service; the remedy of a living host does not help."""
+    remedies = {}
+    for state, some in (
+        ("gone", dead().drop("providers", {"uuid": node(3)})),
+        ("renamed", dead().change("providers", {"uuid": node(3)}, name="elsewhere")),
+    ):
+        (item,) = [item for item in preflight.preflight(found(some), [HOST]).findings if item.code == "SG206"]
+        remedies[state] = item.remedy
+    assert node(3) in remedies["gone"] and node(3) not in remedies["renamed"]
 
 
 def test_a_node_without_a_service_refuses():
