@@ -127,7 +127,9 @@ class Planted:
             body = {**known, "allocations": {uuid: {"resources": {"VCPU": 1}}}}
             self.lab.placement("PUT", f"/allocations/{uuids.uuid4()}", body)
         # With a service, Nova itself deletes whatever has its node's uuid, unless placement refuses.
-        self.unnamed |= {"provider"} if way in ("no node", "without a trait") else set()
+        if way in ("no node", "without a trait") or "service" in self.kinds:
+            # That of a node which is there goes with its service.
+            self.unnamed.add("provider")
         if way in ("no node", "held") or (way == "without a trait" and "service" not in self.kinds):
             self.stays.add("provider")
 
