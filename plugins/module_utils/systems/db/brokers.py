@@ -33,8 +33,8 @@ ONLY_CELL = "the only cell"
 class CellBroker:
     """The RabbitMQ of a cell. ``url`` None: not known, for ``problem``.
 
-    ``names``: hosts of its compute services, soft-deleted ones included; None: the database was not read, for
-    ``unread``.
+    ``names``: hosts of its compute services, soft-deleted ones included, and of mappings and aggregates, which stay
+    after them; None: a database was not read, for ``unread``.
     """
 
     cell: str
@@ -56,7 +56,7 @@ def list_brokers(options: t.Mapping[str, t.Any]) -> t.List[CellBroker]:
     cells = nova.list_cells(options)
     urls = _given(given, cells)
     stored = {} if len(urls) == len(cells) else _transport_urls(str(options["nova_api_db_url"]))
-    return [_broker(cell, urls.get(cell.name), stored) for cell in cells]
+    return [_broker(cell, urls.get(cell.name), stored, str(options["nova_api_db_url"])) for cell in cells]
 
 
 def is_given(options: t.Mapping[str, t.Any]) -> bool:
@@ -100,12 +100,12 @@ def _transport_urls(url: str) -> t.Dict[str, str]:
     return {str(row[0]): str(row[1] or "") for row in rows}
 
 
-def _broker(cell: nova.Cell, given: t.Optional[str], stored: t.Mapping[str, str]) -> CellBroker:
+def _broker(cell: nova.Cell, given: t.Optional[str], stored: t.Mapping[str, str], api: str) -> CellBroker:
     url, problem = given, None
     if url is None:
         url, problem = _stored(cell, stored)
     try:
-        names, unread = _names(cell), None
+        names, unread = _names(cell) | _left_names(api), None
     except DatabaseError as error:
         names, unread = None, error.message
     return CellBroker(cell.name, url, problem, names, unread)
@@ -130,3 +130,13 @@ def _names(cell: nova.Cell) -> t.FrozenSet[str]:
     statement = sa.select(c.host).where(c.binary == COMPUTE).distinct()
     with database.snapshot(cell.url) as connection:
         return frozenset(str(row[0]) for row in connection.execute(statement) if row[0])
+
+
+def _left_names(url: str) -> t.FrozenSet[str]:
+    """Return names of hosts in the API database: a service may be gone, and its mapping or membership left."""
+    found: t.Set[str] = set()
+    with database.snapshot(url) as connection:
+        for name in ("host_mappings", "aggregate_hosts"):
+            rows = connection.execute(sa.select(schema.table(schema.API, name).c.host).distinct())
+            found.update(str(row[0]) for row in rows if row[0])
+    return frozenset(found)
