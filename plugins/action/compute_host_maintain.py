@@ -44,6 +44,7 @@ class ActionModule(JournaledRun):
         "keep_free": {"type": "int", "default": 1},
         "refill": {"type": "str", "default": "none", "choices": ["none", "same"]},
         "test_server": {"type": "dict"},
+        "noout": {"type": "bool", "default": False},
         "cold": {"type": "str", "default": COLD_STOPPED, "choices": list(COLD_RULES)},
         "max_parallel": {"type": "int", "default": 8},
         "memory_headroom_mb": {"type": "int", "default": 512},

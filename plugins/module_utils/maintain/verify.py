@@ -24,7 +24,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ..capacity.measured import by_nova_name
-from ..hazards import forecast, host_zones, identity, in_flight, links, ovn, unfit, waiting
+from ..hazards import forecast, host_zones, identity, in_flight, links, osds, ovn, unfit, waiting
 from ..hazards.link_rules import BY_NODE, Links
 from ..model import blocklists
 from ..model.codes.catalogue import remedy_text
@@ -64,7 +64,7 @@ class ProofRequest:
     ``host``: Nova's name (C(CONF.host)) of the host that was maintained; ``inventory_name``: its key in the bundle.
     ``held_as``: the disabled reason under which our own operation holds it; empty: none is ours. ``before``: what
     :func:`state_before` returned before the work; None: C(enable_host) alone. ``rebooted``: whether a boot was asked
-    for: another boot must be seen.
+    for: another boot must be seen. ``osds``: OSDs that must be up, as they were before the work.
     """
 
     host: str
@@ -73,6 +73,7 @@ class ProofRequest:
     held_as: str
     before: t.Optional[Json] = None
     rebooted: bool = False
+    osds: t.Tuple[int, ...] = ()
 
 
 # --- what is kept, and compared -------------------------------------------------------------------------------
@@ -179,6 +180,7 @@ def unproven(bundle: Bundle, request: ProofRequest) -> Checked:
             *_under_way(index, request),
             *_agents_alive(bundle, facts, request),
             *_ceph(facts, request),
+            *(osds.not_up(bundle, facts, request.osds) if request.osds else ()),
             *_links(bundle, request),
             *_requests(bundle, request),
         ]

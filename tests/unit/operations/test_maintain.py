@@ -43,6 +43,7 @@ OPTIONS = {
     "keep_free": 1,
     "refill": "none",
     "test_server": None,
+    "noout": False,
     "cold": "stopped",
     "max_parallel": 8,
     "max_parallel_per_source": 2,
