@@ -645,3 +645,12 @@ def test_an_open_series_without_noout_takes_none_up(nova, state):
     assert nova.play(state)["failed"]
     with pytest.raises(lifecycle.Refused):
         nova.play(state, noout=True)
+
+
+def test_a_check_reads_the_osds_and_plans_their_noout(nova, state):
+    nova.carrying(3, 4)
+    result = nova.play(state, noout=True, check_mode=True)
+    assert result["state"] == "planned"
+    (step,) = [step for step in result["plan"]["steps"] if step["action"] == "noout"]
+    assert [change["where"] for change in step["changes"]] == ["osd.3 of compute1", "osd.4 of compute1"]
+    assert nova.noouts == [] and not state.open

@@ -117,11 +117,14 @@ def listed(ceph: Monitors, osds: t.Sequence[int]) -> NooutResult:
 def wait_up(ceph: Monitors, osds: t.Sequence[int], seconds: int) -> NooutResult:
     """Return these OSDs as soon as all are up, or after so many seconds as they are then."""
     until = time.monotonic() + seconds
-    while True:
-        found = _named(ceph, osds, gone=True)
-        if (len(found) == len(set(osds)) and all(osd.up for osd in found)) or time.monotonic() >= until:
-            return NooutResult(found, [])
+    # Of a large cluster only the dump is small enough to be asked for every few seconds.
+    while not set(osds) <= _up(ceph.ask("osd dump")) and time.monotonic() < until:
         time.sleep(PAUSE)
+    return NooutResult(_named(ceph, osds, gone=True), [])
+
+
+def _up(dump: Json) -> t.Set[int]:
+    return {int(entry["osd"]) for entry in _records(dump, "osds", "osd dump") if entry.get("up")}
 
 
 def _named(ceph: Monitors, osds: t.Sequence[int], gone: bool) -> t.List[CephOsd]:
