@@ -285,6 +285,10 @@ def test_osds_keep_their_place_while_their_host_reboots(series, playbooks, firmw
 def test_noout_that_somebody_else_has_set_stays_and_without_the_permission_nothing_begins(series, playbooks, osd):
     lab = series
     given = {"maintain_hosts": [SOURCE], "maintain_noout": True, "maintain_reboot": None, "maintain_command": "true"}
+    checked = maintain(playbooks, ["--check"], **given).ok()
+    assert checked.stats["state"] == "planned"
+    assert f"osd.{osd}" in checked.output
+    assert not has_noout(lab, osd)
     lab.command("ceph", "osd", "add-noout", str(osd))
     assert not maintain(playbooks, **given).ok().stats["hosts"][SOURCE].get("noout", {}).get("osds")
     assert has_noout(lab, osd)
@@ -315,5 +319,11 @@ def test_killed_with_noout_set_the_audit_names_it_without_its_journal_and_an_abo
     process = start(playbooks, **given)
     waiting.until("noout is set again", lambda: has_noout(lab, osd), 600, 0.2)
     killing.kill(process)
-    maintain(playbooks, maintain_action="abort", **resumed).ok()
-    assert osds.states(lab)[osd] == {"exists", "up"}
+    # The host that has read its cluster is off: another one is asked.
+    lab.command("host", SOURCE, "power-off")
+    try:
+        maintain(playbooks, maintain_action="abort", **resumed).ok()
+        assert not has_noout(lab, osd)
+    finally:
+        lab.command("host", SOURCE, "power-on")
+        waiting.until("the host is back", lambda: lab.service(SOURCE)["state"] == "up" or None, 300, 2)

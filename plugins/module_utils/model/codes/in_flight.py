@@ -1303,7 +1303,8 @@ CODES: t.Tuple[Code, ...] = (
         remedies={
             "series-not-open": Remedy(
                 "Make sure that series {operation} is not open on another Ansible controller (maintain_action=status "
-                "there; maintain_action=abort ends it and removes noout). Otherwise run: ceph osd rm-noout {numbers}"
+                "there; maintain_action=abort ends it and removes noout). Otherwise, unless somebody else has set it "
+                "on purpose, run: ceph osd rm-noout {numbers}"
             ),
             "nobody-known": Remedy(
                 "Find out who has set noout of these OSDs. If nobody needs it any more, run: ceph osd rm-noout "
