@@ -234,6 +234,7 @@ def test_a_test_server_that_fails_disables_the_host_again(series, playbooks):
 
 # --- noout ----------------------------------------------------------------------------------------------------
 
+noout = pytest.mark.matrix("maintain-noout")
 MAY = 'profile rbd, allow command "osd add-noout", allow command "osd rm-noout"'
 
 
@@ -257,7 +258,7 @@ def left(playbooks, journals):
     return [item for item in found.report["findings"] if item["code"] == "SG720"]
 
 
-@matrix
+@noout
 def test_osds_keep_their_place_while_their_host_reboots(series, playbooks, firmware, osd):
     """noout is there while the host is off, gone afterwards; the OSD is up before the host is enabled."""
     lab, guests, seen = series, running(series), []
@@ -281,7 +282,7 @@ def test_osds_keep_their_place_while_their_host_reboots(series, playbooks, firmw
     assert running(lab) == guests
 
 
-@matrix
+@noout
 def test_noout_that_somebody_else_has_set_stays_and_without_the_permission_nothing_begins(series, playbooks, osd):
     lab = series
     given = {"maintain_hosts": [SOURCE], "maintain_noout": True, "maintain_reboot": None, "maintain_command": "true"}
@@ -300,7 +301,7 @@ def test_noout_that_somebody_else_has_set_stays_and_without_the_permission_nothi
     assert not has_noout(lab, osd)
 
 
-@matrix
+@noout
 def test_killed_with_noout_set_the_audit_names_it_without_its_journal_and_an_abort_removes_it(
     series, playbooks, tmp_path, osd
 ):

@@ -196,6 +196,7 @@ PARTS = {
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
     "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
     "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
+    "maintain-noout": MatrixPart("a maintained host with an OSD: noout set, kept, removed, left; its host off"),
     "remove": MatrixPart("a host removed, killed and not; its name again on an empty machine", (REMOVE,)),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
