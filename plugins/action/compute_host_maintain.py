@@ -17,6 +17,7 @@ from ..module_utils.maintain import plan as plans
 from ..module_utils.model import server_selection
 from ..module_utils.model.requests import COLD_RULES, COLD_STOPPED
 from ..plugin_utils.journaled_run import JournaledRun
+from ..plugin_utils.operation_action import person
 
 #: Numbers, and their least.
 _LEAST = {
@@ -46,6 +47,7 @@ class ActionModule(JournaledRun):
         "keep_free": {"type": "int", "default": 1},
         "refill": {"type": "str", "default": "none", "choices": ["none", "same"]},
         "test_server": {"type": "dict"},
+        "noout": {"type": "bool", "default": False},
         "cold": {"type": "str", "default": COLD_STOPPED, "choices": list(COLD_RULES)},
         "max_parallel": {"type": "int", "default": 8},
         "memory_headroom_mb": {"type": "int", "default": 512},
@@ -112,7 +114,8 @@ class ActionModule(JournaledRun):
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         # A run that is killed leaves its directory: the next one removes it.
-        return {**run_owner.this_playbook(), "evidence_dir": args["evidence_dir"]}
+        who = {"operator": person(self._task_vars)}
+        return {**run_owner.this_playbook(), **who, "evidence_dir": args["evidence_dir"]}
 
     def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
         if args["only_enable"]:

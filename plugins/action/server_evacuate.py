@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import typing as t
 import uuid
@@ -26,7 +25,7 @@ from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import DATABASE_SPEC, OVN_SPEC
 from ..module_utils.systems.host import facts
-from ..plugin_utils.operation_action import Result
+from ..plugin_utils.operation_action import Result, person
 from ..plugin_utils.pumped_run import END, PumpedRun
 
 
@@ -67,7 +66,7 @@ class ActionModule(PumpedRun):
 
     def options(self, args: Result) -> Result:
         """Return the options of the run, with who attests."""
-        return {**_with_names(args), "attested_by": args["attested_by"] or _person(self._task_vars)}
+        return {**_with_names(args), "attested_by": args["attested_by"] or person(self._task_vars)}
 
     def named_by(self, args: Result) -> Result:
         """Return the variables that an operator names the evacuation by."""
@@ -128,17 +127,6 @@ class ActionModule(PumpedRun):
             "message": result["msg"],
         }
         result["ansible_stats"] = {"data": {"stackguard": outcome}, "per_host": False, "aggregate": False}
-
-
-def _person(task_vars: t.Mapping[str, t.Any]) -> str:
-    """Return who runs this: AWX's user, or the account of the controller."""
-    for name in ("awx_user_name", "tower_user_name"):
-        if task_vars.get(name):
-            return str(task_vars[name])
-    try:
-        return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):
-        return ""
 
 
 def _with_names(args: Result) -> Result:

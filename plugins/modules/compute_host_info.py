@@ -159,6 +159,14 @@ options:
       - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that the
         compute host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
       - If the compute host has no disk images in Ceph, the module reads Ceph only if O(rbd_volume_pools) is set.
+  rbd_osds:
+    type: str
+    choices: [flagged, all]
+    description:
+      - Whether to read the OSDs of the Ceph cluster, with the machine of each, its CRUSH buckets of type host, and by
+        what it has C(noout). With V(flagged), only those that have C(noout) by themselves. With V(all), all OSDs, and
+        the module also tests whether the Ceph user has permission for C(osd add-noout) and C(osd rm-noout). The module
+        changes no OSD.
   rbd_user:
     type: str
     description:
@@ -331,7 +339,7 @@ host:
     rbd:
       description: With O(rbd=true), the facts that this host reads from Ceph, with the keys C(via), C(fsid), C(pool),
         C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
-        C(blocklist_word), C(rights), C(nova_rights), C(volumes) and C(written).
+        C(blocklist_word), C(rights), C(nova_rights), C(volumes), C(written), C(osds) and C(noout_rights).
       type: dict
     unread:
       description: The parts of the facts that the module could not read.
@@ -525,6 +533,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd_write": {"type": "bool", "default": False},
         "rbd_volumes": {**names, "default": []},
         "rbd_volume_pools": {**names, "default": []},
+        "rbd_osds": {"type": "str", "choices": ["flagged", "all"]},
         "rbd_user": {"type": "str"},
         "rbd_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},

@@ -85,6 +85,11 @@ options:
     type: dict
     description: Keys C(image), C(flavor), C(network), and optionally C(project) of a server with which each host is
       tested.
+  noout:
+    type: bool
+    default: false
+    description: Whether the playbook sets C(noout) of the OSDs of each host during the work on this host, and removes
+      it when the host is proven.
   cold:
     type: str
     default: stopped
@@ -164,7 +169,7 @@ needs:
   elements: dict
 hosts:
   description: How far the series is, by host. Each entry has C(state) (such as V(waiting), V(in progress) or V(done)),
-    C(step) and C(moved).
+    C(step) and C(moved), and C(noout) (C(osds), C(by), C(at), C(removed_at)) if the series has set C(noout).
   returned: if an operation is open or has ended
   type: dict
 operation_id:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import datetime
+import getpass
+import os
 import time
 import typing as t
 
@@ -29,6 +31,17 @@ Spec = t.Dict[str, t.Dict[str, t.Any]]
 
 #: What ends a run, with its reason for people.
 ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
+
+
+def person(task_vars: t.Mapping[str, t.Any]) -> str:
+    """Return who runs this: AWX's user, or the account of the controller."""
+    for name in ("awx_user_name", "tower_user_name"):
+        if task_vars.get(name):
+            return str(task_vars[name])
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 class OperationAction(ActionBase):

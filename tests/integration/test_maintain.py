@@ -14,9 +14,9 @@ import json
 import random
 
 import pytest
-from labkit import killing, waiting, zoning
+from labkit import evacuation, killing, osds, waiting, zoning
 from labkit.maintaining import ENABLED, HOSTS, boots, domains, firmware, maintain, running, series, services, start
-from labkit.zoning import FAR, NEIGHBOUR, SOURCE
+from labkit.zoning import FAR, NEIGHBOUR, SOURCE, state_dir
 
 __all__ = ["firmware", "series"]
 
@@ -149,3 +149,101 @@ def test_a_test_server_that_fails_disables_the_host_again(series, playbooks):
         ).failed()
         assert services(lab)[SOURCE] == ("disabled", "maintenance")
     assert running(lab) == guests
+
+
+# --- noout ----------------------------------------------------------------------------------------------------
+
+noout = pytest.mark.matrix("maintain-noout")
+MAY = 'profile rbd, allow command "osd add-noout", allow command "osd rm-noout"'
+
+
+@pytest.fixture
+def osd(series):
+    """The number of an OSD that the first host carries; Nova's user may set noout."""
+    address = series.info["hosts"][SOURCE]["address"]
+    with osds.osd_on(series, SOURCE, address) as number, evacuation.caps_of_nova(series, MAY):
+        yield number
+
+
+def has_noout(lab, number):
+    return "noout" in osds.states(lab)[number]
+
+
+def left(playbooks, journals):
+    """What the audit says of noout. ``journals``: the directory in which it looks for open series."""
+    found = playbooks.run(
+        "audit", "audit_fail_on=never", variables={"stackguard_state_dir": str(journals), "audit_definitions": False}
+    ).ok()
+    return [item for item in found.report["findings"] if item["code"] == "SG720"]
+
+
+@noout
+def test_osds_keep_their_place_while_their_host_reboots(series, playbooks, firmware, osd):
+    """noout is there while the host is off, gone afterwards; the OSD is up before the host is enabled."""
+    lab, guests, seen = series, running(series), []
+    given = {"maintain_hosts": [SOURCE], "maintain_noout": True, "maintain_reboot": True, "maintain_back_timeout": 600}
+    process = start(playbooks, **given)
+
+    def watched():
+        states = osds.states(lab)[osd]
+        seen.append(frozenset(states & {"noout", "up"}))
+        return process.poll() is not None or None
+
+    waiting.until("the series has ended", watched, 1200, 1)
+    result = playbooks.finish(process, timeout=60).ok()
+    assert frozenset({"noout"}) in seen, "it was down with noout"
+    assert frozenset() not in seen, "and never without"
+    assert osds.states(lab)[osd] == {"exists", "up"}
+    told = result.stats["hosts"][SOURCE]["noout"]
+    assert told["osds"] == [osd]
+    assert told["by"] and told["at"] < told["removed_at"]
+    assert services(lab) == ENABLED
+    assert running(lab) == guests
+
+
+@noout
+def test_noout_that_somebody_else_has_set_stays_and_without_the_permission_nothing_begins(series, playbooks, osd):
+    lab = series
+    given = {"maintain_hosts": [SOURCE], "maintain_noout": True, "maintain_reboot": None, "maintain_command": "true"}
+    checked = maintain(playbooks, ["--check"], **given).ok()
+    assert checked.stats["state"] == "planned"
+    assert f"osd.{osd}" in checked.output
+    assert not has_noout(lab, osd)
+    lab.command("ceph", "osd", "add-noout", str(osd))
+    assert not maintain(playbooks, **given).ok().stats["hosts"][SOURCE].get("noout", {}).get("osds")
+    assert has_noout(lab, osd)
+    lab.command("ceph", "osd", "rm-noout", str(osd))
+    with evacuation.caps_of_nova(lab, "profile rbd"):
+        refused = maintain(playbooks, **given).failed()
+    assert (refused.stats["state"], refused.codes) == ("refused", {"SG719"})
+    assert services(lab) == ENABLED
+    assert not has_noout(lab, osd)
+
+
+@noout
+def test_killed_with_noout_set_the_audit_names_it_without_its_journal_and_an_abort_removes_it(
+    series, playbooks, tmp_path, osd
+):
+    lab = series
+    given = {"maintain_hosts": [SOURCE], "maintain_noout": True, "maintain_command": "sleep 600"}
+    process = start(playbooks, **given)
+    waiting.until("noout is set", lambda: has_noout(lab, osd), 600, 0.2)
+    killing.kill(process)
+    assert left(playbooks, state_dir(lab)) == [], "its series is open"
+    (item,) = left(playbooks, tmp_path)
+    assert (item["object"]["id"], item["severity"]) == (SOURCE, "warning")
+    assert item["remedy"].endswith(f"ceph osd rm-noout {osd}")
+    resumed = {**given, "maintain_command": "true", "maintain_reboot": None}
+    assert maintain(playbooks, **resumed).ok().stats["state"] == "finished"
+    assert not has_noout(lab, osd)
+    process = start(playbooks, **given)
+    waiting.until("noout is set again", lambda: has_noout(lab, osd), 600, 0.2)
+    killing.kill(process)
+    # The host that has read its cluster is off: another one is asked.
+    lab.command("host", SOURCE, "power-off")
+    try:
+        maintain(playbooks, maintain_action="abort", **resumed).ok()
+        assert not has_noout(lab, osd)
+    finally:
+        lab.command("host", SOURCE, "power-on")
+        waiting.until("the host is back", lambda: lab.service(SOURCE)["state"] == "up" or None, 300, 2)

@@ -198,6 +198,7 @@ PARTS = {
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
     "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
     "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
+    "maintain-noout": MatrixPart("a maintained host with an OSD: noout set, kept, removed, left; its host off"),
     "remove": MatrixPart(
         "a host removed, killed and not; its name again on an empty machine; leftovers", (REMOVE, REMOVE_LEFTOVERS)
     ),

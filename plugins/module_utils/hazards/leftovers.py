@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What operations left on Ceph's blocklists and on compute services, and no open operation needs. SG515, SG516. Pure.
+"""What operations left in Ceph and on compute services, and no open operation needs. SG515, SG516, SG720. Pure.
 
 An operation is open while a journal says so: one of the journal directory, or one on a host. Without the journal
 directory nothing is said to be left, and nothing to be needed: it is undecided.
@@ -17,7 +17,9 @@ from ..model import blocklists
 from ..model.codes.catalogue import remedy_text
 from ..model.commands import Commands, for_host, playbook
 from ..model.facts import (
+    NOOUT_ITSELF,
     BlocklistEntry,
+    CephOsd,
     HostFacts,
     OperationRecord,
     RbdFacts,
@@ -25,6 +27,7 @@ from ..model.facts import (
 )
 from ..model.findings import (
     BLOCKER,
+    INFO,
     WARNING,
     Subject,
     Unchecked,
@@ -32,6 +35,7 @@ from ..model.findings import (
 )
 from ..model.lookups import OURS, Index, Items, same_name
 from ..records.operation_records import EVACUATE
+from . import osds as host_osds
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"
 _UNKNOWN = "this version of the collection does not understand a journal (SG706)"
@@ -41,6 +45,7 @@ def check(index: Index) -> Items:
     """Return what is left, wherever it was read."""
     yield from blocklist(index)
     yield from holds(index)
+    yield from noout(index)
 
 
 def guarding(index: Index) -> t.Optional[t.Set[str]]:
@@ -233,3 +238,58 @@ def _unread(index: Index, host: str, kind: str, closed: bool) -> t.Optional[str]
     if any(entry.operation_id is None for entry in facts.unknown_journals):
         return _UNKNOWN
     return None
+
+
+# --- noout ----------------------------------------------------------------------------------------------------
+
+_MAINTAIN = "maintain"
+
+
+def noout(index: Index) -> Items:
+    """SG720: OSDs of a compute host that have noout by themselves, and no open series has set it."""
+    views = [facts.rbd for _name, facts in sorted(index.bundle.hosts.items()) if facts.rbd is not None]
+    read: t.Dict[str, t.Sequence[CephOsd]] = {}
+    for rbd in views:
+        if rbd.fsid is not None and rbd.osds is not None:
+            read.setdefault(rbd.fsid, rbd.osds)
+    if not views:
+        yield Unchecked("SG720", "all", "Ceph was not read on any host")
+    for fsid in sorted({rbd.fsid or "a Ceph cluster without a known fsid" for rbd in views} - set(read)):
+        yield Unchecked("SG720", fsid, "noout of the OSDs of this cluster was not read")
+    for fsid, osds in sorted(read.items()):
+        marked = [osd for osd in osds if NOOUT_ITSELF in osd.noout]
+        for host, facts in sorted(by_nova_name(index.bundle).items()) if marked else ():
+            here = [osd for osd in marked if host_osds.runs_on(osd, facts)]
+            if here:
+                yield from _marked(index, fsid, host, here)
+
+
+def _marked(index: Index, fsid: str, host: str, osds: t.Sequence[CephOsd]) -> Items:
+    if _services_unread(index):
+        yield Unchecked("SG720", host, "the compute services were not read")
+        return
+    series = [name for held, kind, name in _held(index) if kind == _MAINTAIN and same_name(held, host)]
+    if any(name in _open(index) for name in series):
+        return
+    known = {record.operation_id: record for record in index.bundle.operations or []}
+    unread = _unread(index, host, _MAINTAIN, closed=series[0] in known) if series else None
+    if unread is not None:
+        yield Unchecked("SG720", host, unread)
+        return
+    numbers = [osd.id for osd in osds]
+    record = known.get(series[0]) if series else None
+    evidence = {
+        "cluster": fsid,
+        "OSDs": host_osds.named(numbers),
+        "set by": f"series {series[0]}" if series else "not known",
+        "since": record.started_at if record is not None else "not known",
+        "down": host_osds.named(osd.id for osd in osds if not osd.up),
+    }
+    words = " ".join(map(str, sorted(numbers)))
+    if evidence["down"]:
+        remedy = remedy_text("SG720", "osds-down", osds=", ".join(evidence["down"]))
+    elif series:
+        remedy = remedy_text("SG720", "series-not-open", operation=series[0], numbers=words)
+    else:
+        remedy = remedy_text("SG720", "nobody-known", numbers=words)
+    yield finding("SG720", Subject("host", host, host=host), evidence, remedy, WARNING if series else INFO)

@@ -32,6 +32,7 @@ from ..moves import mover
 from ..moves import operation as moves
 from ..records import evidence
 from ..records import journal as journals
+from ..records.journal import run_text
 from ..reports.terminal import findings_text
 from ..systems.api import cloud_facts, compute_services, http, hypervisors, server_records
 from . import plan as plans
@@ -118,6 +119,11 @@ class Maintenance(Planned):
             if not same:
                 raise Refused(f"SG706 operation-open: the open operation is about {journal['subject']}")
             return
+        if self.options["noout"] and not theirs.get("noout"):
+            raise Refused(
+                f"SG706 operation-open: the open operation is about {journal['subject']} without "
+                f"{self.run.variable('noout')}. Leave it out to go on, or end the operation first"
+            )
         if lifecycle.goes_back(journal) or not same:
             raise Refused(lifecycle.another_open(self.run, journal, self.goal_text(journal), _END))
 
@@ -182,6 +188,7 @@ class Maintenance(Planned):
                 self.run.clock.now,
                 bool(self.options.get("nova_api_db_url")),
                 self._work_of(open_journal.about),
+                run_text(open_journal.journal.get("run") or {}),
             ),
         )
 
@@ -262,7 +269,7 @@ class Maintenance(Planned):
             within=checks.held_as(operation_id),
             aborts="maintain_move_timeout",
         )
-        return checks.SeriesRequest(hosts, way, given["serial"], given["keep_free"])
+        return checks.SeriesRequest(hosts, way, given["serial"], given["keep_free"], given["noout"])
 
     def _refuse_old(self) -> None:
         offered = http.max_microversion(self.cloud, http.COMPUTE)
@@ -323,7 +330,12 @@ class Series(Maintenance):
         """Read, judge and plan the whole series."""
         self._refuse_old()
         self._refuse_beside()
-        _bundle, hosts = self._named()
+        bundle, hosts = self._named()
+        if self.options["noout"] and not self.options["again"]:
+            # Who they are in the inventory is known only now.
+            names = steps.inventory_names(bundle, hosts)
+            need = {"kind": steps.READ_HOSTS, "hosts": list(names.values()), "write": False, "osds": True}
+            raise steps.NeedError("the run reads the OSDs of the hosts", [need])
         request = self._request(self.run.operation_id, hosts)
         try:
             found = self._collect(hosts, None)
@@ -342,7 +354,8 @@ class Series(Maintenance):
         plan = plans.plan(request, decision, self._work(), extras, self.run.operation_id)
         report = steps.report_of(decision.checked, self.run.clock.now(), len(found.bundle.hosts), self.run.overrides)
         taken = self._taken_anew()
-        about = {"request": {"hosts": list(hosts), "named": list(self.options["hosts"])}, REQUEST: taken}
+        asked = {"hosts": list(hosts), "named": list(self.options["hosts"]), "noout": self.options["noout"]}
+        about = {"request": asked, REQUEST: taken}
         moving = sum(len(batch.assigned) for batch in decision.batches)
         msg = (
             f"{count(len(hosts), 'host')} in {count(len(decision.batches), 'step')} would be maintained, and "
@@ -459,6 +472,8 @@ def hosts_of(journal: t.Mapping[str, t.Any]) -> t.Dict[str, Result]:
                 rows[host].update(state="in progress", step=step.title)
             if step.action == "drain" and step.name in memory:
                 rows[host]["moved"] = len(memory[step.name].get("moved") or ())
+            if step.action in (steps.NOOUT, steps.NOOUT_OFF) and memory.get(step.name):
+                rows[host].setdefault("noout", {}).update(steps.noout_told(memory[step.name]))
     for host, state in last.items():
         if state == journals.DONE:
             rows[host].update(state="done", step=None)
@@ -470,4 +485,8 @@ def hosts_of(journal: t.Mapping[str, t.Any]) -> t.Dict[str, Result]:
 def carry_out(run: ServerRun) -> Result:
     """Do what was asked for. Raises StackguardError and StepError."""
     made = Enabling(run) if run.options["only_enable"] else Series(run)
-    return t.cast("Result", made.carry_out())
+    try:
+        return t.cast("Result", made.carry_out())
+    except steps.NeedError as error:
+        # Before anything is open.
+        return {"changed": False, "state": "none", "again": True, "needs": list(error.needs), "msg": str(error)}

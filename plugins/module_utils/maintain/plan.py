@@ -103,7 +103,13 @@ def _batch(
         f"{place} ({named}): find out whether the zone still has room",
         CONTROLLER,
         "room",
-        {"hosts": list(batch.hosts), "rest": rest, "total": so_far[1], "number": number},
+        {
+            "hosts": list(batch.hosts),
+            "rest": rest,
+            "total": so_far[1],
+            "number": number,
+            **({"noout": [host for host in batch.hosts if host in decision.osds]} if request.noout else {}),
+        },
     )
     for host in batch.hosts:
         service = decision.services[host]
@@ -129,6 +135,20 @@ def _batch(
                 Change(f"servers of {host}", "number", str(len(moving)), "0", measured=True),
             ],
         )
+    with_osds = [host for host in batch.hosts if host in decision.osds]
+    for host in with_osds:
+        yield Step(
+            f"noout:{host}",
+            f"set noout of the OSDs of {host}",
+            CONTROLLER,
+            "noout",
+            {"host": host, "number": number},
+            [
+                Change(f"osd.{osd.id} of {host}", "noout", ", ".join(osd.noout), "itself, until the host is proven")
+                for osd in decision.osds[host].osds
+                if osd.up and not osd.noout
+            ],
+        )
     yield Step(
         f"work:{number}",
         f"{named}: {work.text}",
@@ -138,6 +158,9 @@ def _batch(
         [Change(host, "maintenance", "", work.text) for host in batch.hosts],
     )
     yield from _prove(batch.hosts, number, operation_id)
+    for host in with_osds:
+        params = {"host": host, "number": number}
+        yield Step(f"noout-off:{host}", f"remove noout of the OSDs of {host}", CONTROLLER, "noout_off", params)
     for host in batch.hosts:
         service = decision.services[host]
         yield from _enable(

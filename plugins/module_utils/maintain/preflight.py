@@ -17,7 +17,7 @@ from ..capacity import series
 from ..capacity.leaving_guests import Guest
 from ..capacity.measured import RUNNING, by_nova_name, demand_mib, destinations
 from ..capacity.planner import Assignments
-from ..hazards import in_flight, memory
+from ..hazards import in_flight, memory, osds
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiService, Bundle, HostFacts
 from ..model.findings import Checked, Finding, Override, Subject, Unchecked, blocking_findings, finding
@@ -32,12 +32,16 @@ DRAINED = "drained (stackguard operation "
 
 @dataclasses.dataclass(frozen=True)
 class SeriesRequest:
-    """A series of hosts, by their names in Nova. ``moves``: how servers leave each."""
+    """A series of hosts, by their names in Nova. ``moves``: how servers leave each.
+
+    ``noout``: whether the OSDs of each get noout while it is worked on.
+    """
 
     hosts: t.Tuple[str, ...]
     moves: MigrationRequest
     serial: int = 1
     keep_free: int = 1
+    noout: bool = False
 
     def of_host(self, host: str) -> MigrationRequest:
         """Return how the servers of one host leave it."""
@@ -46,13 +50,14 @@ class SeriesRequest:
 
 @dataclasses.dataclass(frozen=True)
 class SeriesDecision:
-    """What was found, and the batches of the series."""
+    """What was found, and the batches of the series. ``osds``: of each host that has some, where noout is asked for."""
 
     checked: Checked
     batches: t.Tuple[series.Batch, ...] = ()
     guests: t.Mapping[str, t.Sequence[Guest]] = dataclasses.field(default_factory=dict)
     services: t.Mapping[str, ApiService] = dataclasses.field(default_factory=dict)
     providers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    osds: t.Mapping[str, osds.HostOsds] = dataclasses.field(default_factory=dict)
 
     def refused(self, overrides: t.Sequence[Override]) -> t.List[Finding]:
         """Return what forbids the series."""
@@ -102,6 +107,8 @@ def judge(
         guests[host] = found.guests
         passed.update(found.passed)
     items += _automation(evidence.bundle, request.hosts)
+    carried = _osds(evidence.bundle, request) if request.noout else {}
+    items += [item for found in carried.values() for item in found.findings]
     everywhere = destinations(evidence.bundle, evidence.about, request.moves.arithmetic, evidence.sent)
     batches = series.play(
         series.Cloud(
@@ -125,7 +132,13 @@ def judge(
         for node in evidence.zones.hypervisors or []
         if node.service_host in request.hosts
     }
-    return SeriesDecision(gather(_once(items)), tuple(batches), guests, services, providers)
+    with_osds = {host: found for host, found in carried.items() if found.osds}
+    return SeriesDecision(gather(_once(items)), tuple(batches), guests, services, providers, with_osds)
+
+
+def _osds(bundle: Bundle, request: SeriesRequest) -> t.Dict[str, osds.HostOsds]:
+    known = by_nova_name(bundle)
+    return {host: osds.of_host(bundle, known[host]) for host in request.hosts if host in known}
 
 
 def _alone(evidence: Evidence, host: str, deleted: t.Mapping[str, t.Mapping[str, str]]) -> Evidence:

@@ -17,6 +17,7 @@ import typing as t
 from ..engine.runner import Action, Done, StepError, TimedOutError
 from ..engine.service_status import ServiceStatus
 from ..engine.systems import Memory, Params, Systems, as_step_error
+from ..hazards import osds
 from ..model import findings
 from ..model.facts import ApiAgent, Bundle, FactsError
 from ..model.findings import Checked, blocking_findings
@@ -38,6 +39,8 @@ from .preflight import SeriesRequest
 Json = t.Dict[str, t.Any]
 
 READ_HOSTS, READ_CLOUD, WORK, PROBE = "read_hosts", "read_cloud", "work", "probe"
+#: Actions of steps; the first one is what the role is asked for, too.
+NOOUT, NOOUT_OFF = "noout", "noout_off"
 #: Seconds in which a test server starts, moves, and is deleted, each.
 TEST = 600
 #: Seconds in which an agent that lives has reported itself twice: they report every 30 s, and OVN's answer a ping that
@@ -92,6 +95,8 @@ class SeriesContext:
     has_databases: bool
     #: What this run does on hosts: a run that resumes may name other work than the one before.
     work: Work
+    #: Who this run is, for people.
+    who: str = ""
 
     def bundle(self) -> Bundle:
         """Return what was read into the evidence directory. Raises StepError."""
@@ -100,15 +105,21 @@ class SeriesContext:
         except FactsError as error:
             raise StepError(str(error)) from error
 
-    def read(self, hosts: t.Sequence[str], write: bool = False) -> Bundle:
-        """Return what was read in this call, of all hosts and of what Nova says of ``hosts``. Raises NeedError."""
+    def read(
+        self, hosts: t.Sequence[str], write: bool = False, with_osds: bool = False, first: t.Sequence[Json] = ()
+    ) -> Bundle:
+        """Return what was read in this call, of all hosts and of what Nova says of ``hosts``. Raises NeedError.
+
+        ``first``: what the role does before it reads.
+        """
         if self.answers.measured and self.answers.take(READ_CLOUD, hosts) is not None:
             return self.bundle()
         names = inventory_names(self.bundle(), hosts)
         raise NeedError(
             f"the run reads all compute hosts, and what Nova and the databases have of {', '.join(hosts)}",
             [
-                {"kind": READ_HOSTS, "hosts": [names[host] for host in hosts], "write": write},
+                *first,
+                {"kind": READ_HOSTS, "hosts": [names[host] for host in hosts], "write": write, "osds": with_osds},
                 {"kind": READ_CLOUD, "hosts": list(hosts)},
             ],
         )
@@ -157,7 +168,9 @@ def actions(systems: Systems, context: SeriesContext) -> t.Dict[str, Action]:
         "room": FindRoom(systems, context),
         "hold_host": HoldHost(systems),
         "drain": EmptyHost(systems, context),
+        NOOUT: SetNoout(context),
         "work": WorkOnHosts(systems, context),
+        NOOUT_OFF: RemoveNoout(context),
         "prove": ProveHosts(systems, context),
         "enable": ServiceStatus(systems),
         "refill": Refill(systems, context),
@@ -175,15 +188,20 @@ class FindRoom:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Read, judge, and note what the proof compares with. Changes nothing."""
         hosts = params["hosts"]
-        bundle = self.context.read(hosts)
+        noout = params.get("noout")
+        bundle = self.context.read(hosts, with_osds=noout is not None)
         with as_step_error():
             found = self.context.context.collect(hosts, None)
             deleted = {host: server_records.soft_deleted(self.systems.cloud, host) for host in hosts}
-        request = dataclasses.replace(self.context.request, hosts=tuple(hosts), serial=len(hosts))
+        alone = dataclasses.replace(self.context.request, noout=noout is not None)
+        request = dataclasses.replace(alone, hosts=tuple(hosts), serial=len(hosts))
         decision = checks.judge(found, request, deleted, self.context.context.overrides)
         self.context.stop_unless(decision.checked, f"{', '.join(hosts)}: the series stops here", unread_too=False)
         if [batch.hosts for batch in decision.batches] != [tuple(hosts)]:
             raise StepError(f"the zone has no room any more to empty {', '.join(hosts)} at the same time")
+        new = sorted(set(decision.osds) - set(noout or ()))
+        if new:
+            raise StepError(f"{', '.join(new)}: has OSDs now, and had none when the series was planned. End the series")
         servers = {
             host: sorted(server.id for server in found.zones.servers or [] if server.host == host) for host in hosts
         }
@@ -194,6 +212,7 @@ class FindRoom:
                 "before": {host: self._before(bundle, host) for host in hosts},
                 "boots": self._boots(bundle, hosts),
                 "servers": servers,
+                "osds": {host: _known_osds(told) for host, told in decision.osds.items()},
                 "moving_mib": decision.batches[0].moved_mib,
                 "at": self.context.now(),
             },
@@ -274,6 +293,104 @@ class EmptyHost:
         return self.context.mover(self.systems, f"move:{host}", self.context.request.of_host(host))
 
 
+def _known_osds(told: osds.HostOsds) -> Json:
+    """Return what the steps need of a host's OSDs. One that is down is not the maintenance's: Ceph goes on with it."""
+    up = [osd.id for osd in told.osds if osd.up]
+    return {"osds": up, "fsid": told.fsid, "pool": told.pool, "readers": list(told.readers)}
+
+
+def noout_need(act: str, host: str, told: Json, tried: t.Sequence[str], seconds: int = 0) -> Json:
+    """Return what the role is asked to do with OSDs. ``tried``: hosts that have not reached the cluster."""
+    named = {name: told[name] for name in ("osds", "fsid", "pool", "readers")}
+    return {**named, "kind": NOOUT, "act": act, "hosts": [host], "tried": list(tried), "seconds": seconds}
+
+
+def noout_told(memory: Json) -> Json:
+    """Return what a report says of noout: which OSDs, who has set it and when, and when it was removed."""
+    return {key: memory[key] for key in ("osds", "by", "at", "removed_at") if key in memory}
+
+
+class Noout:
+    """noout of the OSDs of a host, by whichever host reaches its cluster."""
+
+    def __init__(self, context: SeriesContext) -> None:
+        self.context = context
+
+    def have_done(self, act: str, host: str, told: Json) -> t.List[Json]:
+        """Return the OSDs as they are after it was done in this call. Raises NeedError, and StepError."""
+        answer = self.context.answers.take(f"{NOOUT}_{act}", [host]) or {}
+        result = answer.get("result") or {}
+        if answer and not result.get("failed") and not result.get("unreachable"):
+            return list(result["osds"])
+        if not answer or (answer.get("more") and not result.get("reached")):
+            need = noout_need(act, host, told, answer.get("tried") or [])
+            raise NeedError(f"noout of the OSDs of {host}: {act}", [need])
+        tried = ", ".join(answer.get("tried") or ())
+        raise StepError(
+            f"noout of {', '.join(osds.named(told['osds']))} of {host} ({act}, asked on {tried}): "
+            f"{result.get('msg') or 'no answer'}",
+            problem="noout-failed",
+        )
+
+    def remove(self, host: str, memory: Memory) -> t.Optional[Done]:
+        """Remove what this series has set, and nothing else."""
+        mine = memory.get(f"noout:{host}") or {}
+        if not mine.get("osds"):
+            return None
+        found = self.have_done("absent", host, mine)
+        down = osds.named(entry["id"] for entry in found if not entry["up"])
+        more = f". {', '.join(down)}: down, so Ceph soon copies their data to others" if down else ""
+        told = {**mine, "removed_at": self.context.now()}
+        return Done(f"{', '.join(osds.named(mine['osds']))}: noout is removed{more}", told)
+
+
+class SetNoout(Noout):
+    """noout set of the OSDs of a host that are up and have it in no other way."""
+
+    def __init__(self, context: SeriesContext) -> None:
+        super().__init__(context)
+        self._memory: Memory = {}
+
+    def recall(self, memory: Memory) -> None:
+        """Take note of what the steps have done."""
+        self._memory = memory
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Look which have none, write these down, and only then set it: a run that resumes knows its own."""
+        host = params["host"]
+        mine = memory.get(f"noout:{host}")
+        if mine is None:
+            told = ((memory.get(f"room:{params['number']}") or {}).get("osds") or {}).get(host)
+            if not told or not told["osds"]:
+                return Done("no OSD is up")
+            found = self.have_done("listed", host, told)
+            free = [entry["id"] for entry in found if entry["up"] and not entry["noout"]]
+            mine = {**told, "osds": free, "by": self.context.who, "at": self.context.now()}
+            self.context.keep(f"noout:{host}", mine)
+        if not mine["osds"]:
+            return Done("each OSD that is up has noout already")
+        self.have_done("present", host, mine)
+        return Done(f"{', '.join(osds.named(mine['osds']))}: noout is set, by {mine['by']}")
+
+    def undo(self, params: Params) -> t.Optional[Done]:
+        """Remove it, unless that was done: what is set since then is somebody else's."""
+        host = params["host"]
+        if (self._memory.get(f"noout-off:{host}") or {}).get("removed_at"):
+            return None
+        return self.remove(host, self._memory)
+
+
+class RemoveNoout(Noout):
+    """noout removed again, once the host is proven, of those OSDs of which the series has set it."""
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Remove it."""
+        return self.remove(params["host"], memory) or Done("the series has set none")
+
+    def undo(self, params: Params) -> None:
+        """It stays removed."""
+
+
 class WorkOnHosts:
     """The operator's work, on hosts that are empty and disabled."""
 
@@ -342,7 +459,9 @@ class ProveHosts:
         if not self.context.answers.measured:
             for host in hosts:
                 self._wait(host, self.context.work.seconds)
-        bundle = self.context.read(hosts, write=True)
+        kept = (memory.get(f"room:{params['number']}") or {}).get("osds") or {}
+        waits = [self._up(host, told) for host, told in sorted(kept.items()) if told["osds"]]
+        bundle = self.context.read(hosts, write=True, with_osds=bool(kept), first=waits)
         self.context.answers.measured = False
         before = (memory.get(f"room:{params['number']}") or {}).get("before") or {}
         rebooted = bool((memory.get(f"work:{params['number']}") or {}).get("reboot"))
@@ -352,10 +471,15 @@ class ProveHosts:
         for host in hosts:
             state = dict(before.get(host) or {})
             request = proof_request(self.context, bundle, host, params["held_as"], state, rebooted)
-            found += verify.unproven(bundle, dataclasses.replace(request, heard=heard))
+            request = dataclasses.replace(request, heard=heard, osds=tuple((kept.get(host) or {}).get("osds") or ()))
+            found += verify.unproven(bundle, request)
         what = f"{', '.join(hosts)}: not proven, so the series stops, and no other host is touched"
         self.context.stop_unless(found, what, unread_too=True)
         return Done(f"{', '.join(hosts)}: as before, and able to take guests")
+
+    def _up(self, host: str, told: Json) -> Json:
+        """Return what the role waits for before it reads: what it then reads decides."""
+        return noout_need("up", host, told, [], self.context.work.seconds)
 
     def _wait(self, host: str, seconds: int) -> None:
         first: t.List[t.Optional[str]] = []

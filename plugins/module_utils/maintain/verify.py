@@ -24,7 +24,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ..capacity.measured import by_nova_name
-from ..hazards import forecast, host_zones, identity, in_flight, links, ovn, unfit, waiting
+from ..hazards import forecast, host_zones, identity, in_flight, links, osds, ovn, unfit, waiting
 from ..hazards.link_rules import BY_NODE, Links
 from ..model import blocklists
 from ..model.codes.catalogue import remedy_text
@@ -66,7 +66,7 @@ class ProofRequest:
     :func:`state_before` returned before the work; None: C(enable_host) alone. ``rebooted``: whether a boot was asked
     for: another boot must be seen. ``heard``: the heartbeats that the first look after the work has shown, by agent:
     neutron shows an agent as alive for a minute after its death, so that one must have reported itself since. None:
-    nobody has looked twice.
+    nobody has looked twice. ``osds``: OSDs that must be up, as they were before the work.
     """
 
     host: str
@@ -76,6 +76,7 @@ class ProofRequest:
     before: t.Optional[Json] = None
     rebooted: bool = False
     heard: t.Optional[t.Mapping[str, t.Optional[str]]] = None
+    osds: t.Tuple[int, ...] = ()
 
 
 # --- what is kept, and compared -------------------------------------------------------------------------------
@@ -184,6 +185,7 @@ def unproven(bundle: Bundle, request: ProofRequest) -> Checked:
             *_under_way(index, request),
             *_agents_alive(bundle, facts, request),
             *_ceph(facts, request),
+            *(osds.not_up(bundle, facts, request.osds) if request.osds else ()),
             *_links(bundle, request),
             *_requests(bundle, request),
         ]

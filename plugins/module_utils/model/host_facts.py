@@ -567,7 +567,7 @@ class BlocklistEntry(Fact):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CephRights(Fact):
-    """Whether the Ceph user may add to the OSD blocklist, and remove from it; None: not known.
+    """Whether the Ceph user may add something, and remove it; None: not known. Entries of the OSD blocklist, or noout.
 
     ``reason``: Ceph's own words, where either is not True.
     """
@@ -575,6 +575,26 @@ class CephRights(Fact):
     add: t.Optional[bool] = None
     remove: t.Optional[bool] = None
     reason: t.Optional[str] = None
+
+
+#: That an OSD has noout by itself, and not by a flag of the cluster, of a CRUSH node or of its device class.
+NOOUT_ITSELF = "itself"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CephOsd(Fact):
+    """An OSD, as the monitors know it."""
+
+    id: int
+    #: What it called its machine when it started; None: it has never said.
+    hostname: t.Optional[str]
+    #: The CRUSH buckets of type host above it.
+    crush_hosts: t.List[str]
+    #: Its plain public addresses; empty: none is known.
+    addresses: t.List[str]
+    up: bool
+    #: By what it has noout: :data:`NOOUT_ITSELF`, or what else; empty: it has not.
+    noout: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -623,6 +643,10 @@ class RbdFacts(Fact):
     #: True: as Nova's own user, an object was written, read back and removed. None: not asked for, or it failed, and
     #: then ``unread`` says why.
     written: t.Optional[bool] = None
+    #: OSDs of the cluster: all, or only those that have noout by themselves; None: not asked for, or unread.
+    osds: t.Optional[t.List[CephOsd]] = None
+    #: Whether this user may set noout of OSDs and remove it; None: not asked for.
+    noout_rights: t.Optional[CephRights] = None
 
     @property
     def infrastructure_unread(self) -> t.List[Unread]:

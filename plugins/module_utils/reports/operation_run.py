@@ -270,7 +270,16 @@ def _facts(shown: OperationRun) -> t.List[t.Tuple[str, str]]:
 def _maintained(row: Json) -> str:
     """How far a host of a series is."""
     moved = "" if row.get("moved") is None else f", {row['moved']} servers moved"
-    return f"{row['state']}{moved}" + (f": {row['step']}" if row.get("step") else "")
+    return f"{row['state']}{moved}" + (f": {row['step']}" if row.get("step") else "") + _noout(row.get("noout") or {})
+
+
+def _noout(told: Json) -> str:
+    """Whose noout the OSDs of a host have or had, and when."""
+    if not told.get("osds"):
+        return ""
+    until = f" to {clock(str(told['removed_at']))}" if told.get("removed_at") else ", and is still set"
+    numbers = ", ".join(map(str, told["osds"]))
+    return f"; noout of OSDs {numbers}: by {told.get('by')}, from {clock(str(told.get('at')))}{until}"
 
 
 # --- plan and progress ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import series
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.osds import HostOsds
 from ansible_collections.stackguard.nova.plugins.module_utils.maintain import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.maintain.preflight import SeriesDecision, SeriesRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
@@ -17,7 +18,7 @@ from ansible_collections.stackguard.nova.tests.unit.builders import service
 HOSTS = ("a", "b", "c")
 
 
-def names(*batches, **extras):
+def names(*batches, osds=None, **extras):
     services = {
         host: facts.ApiService(
             service(1), host, "nova-compute", "up", "enabled", forced_down=False, disabled_reason=None
@@ -29,8 +30,9 @@ def names(*batches, **extras):
         tuple(series.Batch(batch) for batch in batches),
         services=services,
         providers=dict.fromkeys(HOSTS, "p"),
+        osds={} if osds is None else osds,
     )
-    request = SeriesRequest(HOSTS, MigrationRequest())
+    request = SeriesRequest(HOSTS, MigrationRequest(), noout=osds is not None)
     made = plans.plan(request, decision, plans.Work(reboot=True), plans.Extras(**extras), "op1")
     return [step.name for step in made.steps]
 
@@ -54,3 +56,12 @@ def test_a_host_is_worked_on_empty_proven_then_enabled_tried_and_filled():
 def test_names_of_steps_are_those_of_one_step():
     order = names(("a", "b"), ("c",), refill=True, test={"image": "i", "flavor": "f", "network": "n"})
     assert len(order) == len(set(order))
+
+
+def test_noout_is_set_after_the_drain_and_removed_once_the_host_is_proven():
+    some = HostOsds((facts.CephOsd(3, "a", [], [], up=True),))
+    order = names(("a", "b"), osds={"a": some})
+    mine = [name for name in order if name in ("move:b", "noout:a", "work:1", "prove:1", "noout-off:a", "enable:a")]
+    assert mine == ["move:b", "noout:a", "work:1", "prove:1", "noout-off:a", "enable:a"]
+    assert "noout:b" not in order, "a host without OSDs has no such step"
+    assert not [name for name in names(("a",)) if name.startswith("noout")]

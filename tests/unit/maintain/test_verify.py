@@ -108,3 +108,16 @@ def test_what_was_not_read_refuses():
 def test_a_host_without_a_service_refuses():
     found = proof(scene().drop("api_services", {"host": "compute1"}))
     assert "SG119" in {item.code for item in found.findings}
+
+
+def test_osds_that_were_up_must_be_up_again():
+    some = [facts.CephOsd(3, "compute1", [], [], up=True), facts.CephOsd(4, "compute1", [], [], up=False)]
+
+    def told(numbers, osds):
+        rbd = facts.RbdFacts("library", "c1", "vms", [], [], [], written=True, osds=osds)
+        return states(proof(scene().host("compute1", rbd=rbd), osds=numbers))
+
+    assert told((3,), some) == set()
+    assert told((3, 4), some) == {("SG719", "OSDs")}
+    assert told((3,), None) == {("SG719", "OSDs")}, "what was not read is not up"
+    assert told((), None) == set(), "nobody has asked for noout"

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import types
@@ -43,6 +44,7 @@ OPTIONS = {
     "keep_free": 1,
     "refill": "none",
     "test_server": None,
+    "noout": False,
     "cold": "stopped",
     "max_parallel": 8,
     "max_parallel_per_source": 2,
@@ -73,6 +75,7 @@ class Maintained(Cloud):
         self.work = {"failed": False}
         self.worked, self.asked = 0, []
         self.kill_at = None
+        self.osds, self.noouts, self.broken = {}, [], set()
         patch = monkeypatch.setattr
         patch(maintenance.evidence, "load_dir", lambda *_given: self.scene.cloud.bundle)
         patch(maintenance.cloud_facts, "read_cloud", lambda *_given: types.SimpleNamespace(catalog=[]))
@@ -102,10 +105,36 @@ class Maintained(Cloud):
         return self.unproven
 
     def answer(self, need):
+        if need["kind"] == "noout":
+            return self.mark(need)
         if need["kind"] == "work":
             self.worked += 1
             return {"kind": "work", "hosts": need["hosts"], "results": dict.fromkeys(need["hosts"], self.work)}
         return {"kind": need["kind"], "hosts": need.get("hosts")}
+
+    def mark(self, need):
+        """What the module does on a host that reaches the cluster: the first that is asked does not."""
+        self.noouts.append((need["act"], list(need["osds"])))
+        answer = {"kind": f"noout_{need['act']}", "hosts": need["hosts"], "tried": [*need["tried"], "x"], "more": True}
+        if not need["tried"]:
+            return {**answer, "result": {"failed": True, "reached": False, "msg": "no route"}}
+        if need["act"] in self.broken:
+            return {**answer, "result": {"failed": True, "reached": True, "msg": "access denied"}}
+        for osd in self.osds.values():
+            if osd["id"] in need["osds"] and need["act"] == "present" and not osd["noout"]:
+                osd["noout"] = [facts.NOOUT_ITSELF]
+            elif osd["id"] in need["osds"] and need["act"] == "absent":
+                osd["noout"] = [word for word in osd["noout"] if word != facts.NOOUT_ITSELF]
+        return {**answer, "result": {"reached": True, "osds": [self.osds[number] for number in need["osds"]]}}
+
+    def carrying(self, *numbers, **noout):
+        """compute1 with OSDs; of these numbers with noout by something."""
+        self.osds = {number: {"id": number, "up": True, "noout": noout.get(f"osd{number}", [])} for number in numbers}
+        found = [facts.CephOsd(number, "compute1", ["compute1"], [], True) for number in numbers]
+        rbd = facts.RbdFacts("library", "f", "vms", [], [], None, osds=found)
+        rbd = dataclasses.replace(rbd, noout_rights=facts.CephRights(True, True))
+        self.scene = self.scene._with(cloud=self.scene.cloud.host("compute1", rbd=rbd))
+        return self
 
     def one(self, state, **options):
         data = types.SimpleNamespace(max_microversion=(2, 104))
@@ -522,3 +551,159 @@ def test_a_run_that_resumes_does_the_work_that_it_names(nova, state):
     (work,) = [need for need in needs if need["kind"] == "work"]
     assert (work["command"], work["reboot"]) == ("", True)
     assert nova.asked[-1].rebooted, "another boot must be seen"
+
+
+# --- noout ----------------------------------------------------------------------------------------------------
+
+
+def noout(nova):
+    return {number: osd["noout"] for number, osd in nova.osds.items()}
+
+
+def acts(nova):
+    return list(dict.fromkeys(act for act, _numbers in nova.noouts))
+
+
+def test_noout_is_set_for_the_work_and_removed_after_it(nova, state, monkeypatch):
+    nova.carrying(3, 4)
+    during = []
+    monkeypatch.setattr(steps.WorkOnHosts, "_require_empty", lambda *_given: during.append(noout(nova)))
+    result = nova.play(state, noout=True)
+    assert result["state"] == "finished"
+    assert during == [{3: ["itself"], 4: ["itself"]}]
+    assert noout(nova) == {3: [], 4: []}
+    assert acts(nova) == ["listed", "present", "up", "absent"]
+    told = result["hosts"]["compute1"]["noout"]
+    assert told["osds"] == [3, 4]
+    assert set(told) == {"osds", "by", "at", "removed_at"} and all(told.values())
+    assert [tuple(request.osds) for request in nova.asked] == [(3, 4)]
+
+
+def test_what_was_set_before_by_somebody_else_stays(nova, state):
+    nova.carrying(3, 4, 5, osd4=["itself"], osd5=["the cluster"])
+    assert nova.play(state, noout=True)["hosts"]["compute1"]["noout"]["osds"] == [3]
+    assert noout(nova) == {3: [], 4: ["itself"], 5: ["the cluster"]}
+    assert ("present", [3]) in nova.noouts and ("absent", [3]) in nova.noouts
+
+
+def test_without_the_option_ceph_is_left_alone(nova, state):
+    nova.carrying(3)
+    result = nova.play(state)
+    assert (result["state"], nova.noouts) == ("finished", [])
+    assert "noout" not in result["hosts"]["compute1"]
+
+
+def test_a_host_without_osds_is_maintained_all_the_same(nova, state):
+    assert nova.carrying().play(state, noout=True)["state"] == "finished"
+    assert nova.noouts == []
+
+
+def test_a_host_whose_osds_cannot_be_told_is_refused_before_anything(nova, state):
+    with pytest.raises(lifecycle.Refused) as refused:
+        nova.play(state, noout=True)
+    assert {item["code"] for item in refused.value.data["report"]["findings"] if item["severity"] == "blocker"} == {
+        "SG719"
+    }
+    assert nova.calls == [] and not state.open
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_killed_at_any_call_its_own_noout_is_known_and_nobody_elses(monkeypatch, state, number):
+    nova = Maintained(monkeypatch).carrying(3, 4, osd4=["itself"])
+    nova.kill_at = number
+    with contextlib.suppress(Killed):
+        nova.play(state, noout=True)
+    nova.kill_at = None
+    if state.open:
+        # It is the plan that says so: the option may be left out.
+        assert nova.play(state)["state"] == "finished"
+        assert noout(nova) == {3: [], 4: ["itself"]}
+
+
+def test_killed_between_set_and_noted_it_is_removed_all_the_same(nova, state, monkeypatch):
+    """The intent is in the journal before the act."""
+    nova.carrying(3)
+    mark = nova.mark
+
+    def killed(need):
+        answer = mark(need)
+        if need["act"] == "present" and need["tried"]:
+            raise Killed
+        return answer
+
+    monkeypatch.setattr(nova, "mark", killed)
+    with pytest.raises(Killed):
+        nova.play(state, noout=True)
+    assert noout(nova) == {3: ["itself"]}
+    monkeypatch.setattr(nova, "mark", mark)
+    assert nova.play(state, noout=True)["state"] == "finished"
+    assert noout(nova) == {3: []}
+
+
+def test_an_abort_removes_it(nova, state):
+    nova.carrying(3, 4, osd4=["itself"])
+    nova.work = {"failed": True, "msg": "a part was missing"}
+    assert nova.play(state, noout=True)["failed"]
+    assert noout(nova) == {3: ["itself"], 4: ["itself"]}
+    result = nova.play(state, action="abort")
+    assert (result["state"], noout(nova)) == ("rolled-back", {3: [], 4: ["itself"]})
+    assert result["hosts"]["compute1"]["noout"]["removed_at"]
+    assert not state.open
+
+
+def test_an_abort_after_it_was_removed_leaves_what_somebody_has_set_since(nova, state, monkeypatch):
+    nova.carrying(3)
+    monkeypatch.setattr(steps.ServiceStatus, "apply", failing)
+    assert nova.play(state, noout=True)["failed"]
+    assert noout(nova) == {3: []}
+    nova.osds[3]["noout"] = ["itself"]
+    nova.play(state, action="abort")
+    assert noout(nova) == {3: ["itself"]}
+
+
+def failing(*_given):
+    raise steps.StepError("the API does not answer")
+
+
+@pytest.mark.parametrize("act", ["listed", "present", "absent"])
+def test_what_ceph_refuses_stops_the_series_with_the_host_disabled(nova, state, act):
+    nova.carrying(3).broken.add(act)
+    result = nova.play(state, noout=True)
+    assert (result["failed"], result["state"]) == (True, "open")
+    assert nova.service == {"status": "disabled", "disabled_reason": HELD}
+    assert nova.worked == (act == "absent")
+    nova.broken.clear()
+    assert nova.play(state, noout=True)["state"] == "finished"
+    assert noout(nova) == {3: []}
+
+
+def test_osds_that_are_not_up_in_time_are_judged_by_the_proof(nova, state):
+    nova.carrying(3).broken.add("up")
+    assert nova.play(state, noout=True)["state"] == "finished", "the wait decides nothing"
+
+
+def test_a_host_that_has_osds_only_now_stops_the_series(nova, state, monkeypatch):
+    nova.carrying()
+    nova.kill_at = 1
+    with pytest.raises(Killed):
+        nova.play(state, noout=True)
+    nova.kill_at = None
+    nova.carrying(3)
+    assert nova.play(state, noout=True)["failed"]
+    assert nova.worked == 0
+
+
+def test_an_open_series_without_noout_takes_none_up(nova, state):
+    nova.work = {"failed": True, "msg": "no route to host"}
+    assert nova.play(state)["failed"]
+    with pytest.raises(lifecycle.Refused):
+        nova.play(state, noout=True)
+
+
+def test_a_check_reads_the_osds_and_plans_their_noout(nova, state):
+    nova.carrying(3, 4)
+    result = nova.play(state, noout=True, check_mode=True)
+    assert result["state"] == "planned"
+    (step,) = [step for step in result["plan"]["steps"] if step["action"] == "noout"]
+    assert [change["where"] for change in step["changes"]] == ["osd.3 of compute1", "osd.4 of compute1"]
+    assert nova.noouts == [] and not state.open

@@ -1248,4 +1248,72 @@ CODES: t.Tuple[Code, ...] = (
             ),
         },
     ),
+    Code(
+        "SG719",
+        "osds-of-host",
+        BLOCKER,
+        "The OSDs of a host cannot be told, kept in by noout, or are not up again after its maintenance.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        override=(
+            "Of OSDs that can't be told, those whose machine has exactly the host's name get noout. Without the "
+            "permission, the series stops before the work on the host."
+        ),
+        why="""
+            With `maintain_noout`, the OSDs of a host keep their data while the host is away: Ceph marks an OSD that is
+            down as out after `mon_osd_down_out_interval` (10 minutes), and copies its data to others. An OSD is the
+            host's if the host name that it reported at its start is exactly one of the host's. If its CRUSH bucket or
+            its address says otherwise, it may have started before a rename, or there are two machines of one name.
+        """,
+        remedies={
+            "osds-unread": Remedy(
+                "Make sure that the run reaches the Ceph cluster of {host} from there, or from a compute host in "
+                "stackguard_ceph_host. For a host with OSDs and no disks of servers in Ceph, set noout yourself and "
+                "leave maintain_noout out: ceph osd add-noout NUMBERS, and ceph osd rm-noout NUMBERS after the series."
+            ),
+            "osds-untold": Remedy(
+                "Find out whether {osds} run on {host} (ceph osd find NUMBER, ceph osd metadata NUMBER). An OSD that "
+                "started before its machine was renamed reports the old name until it restarts. Correct the name or "
+                "the CRUSH bucket, or set noout yourself and leave maintain_noout out: ceph osd add-noout NUMBERS, and "
+                "ceph osd rm-noout NUMBERS after the series."
+            ),
+            "not-permitted": Remedy(
+                'Give the Ceph user on the monitors also: allow command "osd add-noout", allow command "osd '
+                'rm-noout". ceph auth caps replaces all caps of a user, so repeat the others (ceph auth get '
+                "client.USER shows them). Or set stackguard_ceph_user to a user that has these."
+            ),
+            "osd-not-up": Remedy(
+                "Bring {osds} on {host} up (systemctl status ceph-osd@NUMBER, or ceph orch ps), then run the same "
+                "command again. noout stays set until then."
+            ),
+        },
+    ),
+    Code(
+        "SG720",
+        "noout-left",
+        WARNING,
+        "OSDs of a compute host have noout, and no open series needs it.",
+        from_hosts=True,
+        why="""
+            An OSD with noout that dies stays in: Ceph makes no new copies of its data, and the next failure loses some.
+            A series removes what it has set as soon as the host is proven, and when it is aborted. Ceph does not record
+            who set noout. It is a series' if the host's compute service is still disabled by that series; otherwise it
+            is only reported. Journals of another Ansible controller are not seen.
+        """,
+        remedies={
+            "series-not-open": Remedy(
+                "Make sure that series {operation} is not open on another Ansible controller (maintain_action=status "
+                "there; maintain_action=abort ends it and removes noout). Otherwise, unless somebody else has set it "
+                "on purpose, run: ceph osd rm-noout {numbers}"
+            ),
+            "nobody-known": Remedy(
+                "Find out who has set noout of these OSDs. If nobody needs it any more, run: ceph osd rm-noout "
+                "{numbers}"
+            ),
+            "osds-down": Remedy(
+                "Leave noout set for now: {osds} are down, and without noout Ceph copies their data elsewhere. Bring "
+                "them up, and run the audit again."
+            ),
+        },
+    ),
 )

@@ -46,6 +46,7 @@ from ...model.host_facts import (
     NOT_OPENED,
     VOLUME,
     BlocklistEntry,
+    CephOsd,
     CephRights,
     RbdFacts,
     RbdImage,
@@ -65,6 +66,7 @@ from ..host.reading import (
     within,
 )
 from . import addresses as ceph_addresses
+from . import osds as ceph_osds
 
 #: Seconds for one answer of the cluster, and for all that is asked of it at once.
 ANSWER = 30
@@ -77,6 +79,10 @@ _PROBE_SECONDS = 1
 #: for, so many at once: that of the images is never lost to volumes.
 EVERY = "all"
 _AT_ONCE = 1000
+#: Which OSDs are read: those that have noout by themselves, or all, and whether the user may set it.
+FLAGGED, ALL = "flagged", "all"
+#: What is no OSD, nor a CRUSH node or a device class, which the monitors take for the same argument.
+_NO_OSD = "stackguard/0"
 
 #: How the name of the object begins that :func:`write_probe` writes; the host's name follows.
 PROBE = "stackguard-write-probe-"
@@ -89,6 +95,10 @@ BLOCKLIST_WORDS = ("blocklist", "blacklist")
 _UNKNOWN = re.compile(r"command not known|no valid command|invalid command", re.IGNORECASE)
 #: Answers to :meth:`Ceph.rights`: the question passed the check of rights, and changed nothing.
 _PASSED = re.compile(r"unable to parse address|too many bits in range|isn't bl[ao]cklisted", re.IGNORECASE)
+#: To :meth:`Ceph.noout_rights`: the same.
+_NOT_PARSED = re.compile(r"unable to parse osd id", re.IGNORECASE)
+#: The commands that set and remove noout of OSDs.
+_NOOUT = {True: "add-noout", False: "rm-noout"}
 #: The refusal of an access, as the bindings and the commands tell it.
 _REFUSED = re.compile(r"\[errno (?:1|13)\]|permission|not permitted|EACCES|EPERM|exit status (?:1|13)\b", re.IGNORECASE)
 _USER_SNAPSHOTS = 0
@@ -180,6 +190,12 @@ class Ceph(t.Protocol):
     def ask(self, question: str) -> Json:
         """Return the monitors' answer to a command that only reads, such as C(mgr dump)."""
 
+    def noout(self, osds: t.Sequence[int], wanted: bool) -> None:
+        """Set noout of OSDs, by number, or remove it. An OSD that does not exist is passed over."""
+
+    def noout_rights(self) -> CephRights:
+        """Return whether this user may set noout of OSDs and remove it. Changes nothing."""
+
     def written(self, name: str, text: str) -> str:
         """Write an object that is no image's, and return what is read back of it. It is removed again."""
 
@@ -196,7 +212,7 @@ class ReadOptions:
 
     ``opened``: false for names only. ``details``: the addresses of the cluster's daemons, what its list is called, what
     the user may do to it, and the list. ``volumes``: uuids, or :data:`EVERY`, looked for in ``volume_pools``.
-    ``images``: false for a host that has none in Ceph.
+    ``images``: false for a host that has none in Ceph. ``osds``: :data:`FLAGGED` or :data:`ALL`.
     """
 
     opened: bool = True
@@ -204,6 +220,7 @@ class ReadOptions:
     volumes: t.Tuple[str, ...] = ()
     volume_pools: t.Tuple[str, ...] = ()
     images: bool = True
+    osds: t.Optional[str] = None
 
 
 _ONLY_IMAGES = ReadOptions()
@@ -245,7 +262,13 @@ def facts_of(
         blocklist_word=parts.read("blocklist_word", ceph.blocklist_word) if more.details else None,
         rights=parts.read("rights", ceph.rights) if more.details else None,
         volumes=_volumes(ceph, more, parts, until) if more.volumes else None,
+        osds=parts.read("osds", lambda: _osds(ceph, more.osds)) if more.osds else None,
+        noout_rights=parts.read("noout_rights", ceph.noout_rights) if more.osds == ALL else None,
     )
+
+
+def _osds(ceph: Ceph, which: t.Optional[str]) -> t.List[CephOsd]:
+    return ceph_osds.read(ceph.ask) if which == ALL else ceph_osds.read_flagged(ceph.ask)
 
 
 def rights_of(options: RbdOptions) -> CephRights:
@@ -582,6 +605,28 @@ class _Monitors:
         # Removing what is not there is no error. Nothing can be added that way.
         return (True, "") if action == "rm" else (None, "the monitors returned an invalid address")
 
+    def _noout(self, order: str, words: t.Sequence[str]) -> None:
+        raise NotImplementedError
+
+    def noout(self, osds: t.Sequence[int], wanted: bool) -> None:
+        self._noout(_NOOUT[wanted], [f"osd.{int(number)}" for number in osds])
+
+    def noout_rights(self) -> CephRights:
+        """Ask for what cannot be done, as :meth:`rights` does: who may is told that this is no OSD (tried: Ceph 16)."""
+        (add, why), (remove, why_not) = self._may_mark(_NOOUT[True]), self._may_mark(_NOOUT[False])
+        return CephRights(add, remove, "; ".join(filter(None, (why, why_not))) or None)
+
+    def _may_mark(self, order: str) -> t.Tuple[t.Optional[bool], str]:
+        try:
+            self._noout(order, [_NO_OSD])
+        except _FailedError as error:
+            if error.code == _EINVAL and _NOT_PARSED.search(str(error)):
+                return True, ""
+            return (False if error.code == _EACCES else None), str(error)
+        except CephError as error:
+            return None, str(error)
+        return None, f"osd {order}: the monitors took {_NO_OSD} for an OSD"
+
 
 # --- python3-rbd ----------------------------------------------------------------------------------------------
 
@@ -728,6 +773,9 @@ class _Library(_Monitors):
         # No address at all, of a shape that the rules of profile rbd let pass.
         self._order(word, action, "stackguard/0", _PROBE_SECONDS if action == "add" else None, False)
 
+    def _noout(self, order: str, words: t.Sequence[str]) -> None:
+        self._command({"prefix": f"osd {order}", "ids": list(words)}, False)
+
     def _command(self, command: t.Mapping[str, t.Any], answers: bool = True) -> Json:
         with self._errors(str(command["prefix"])):
             code, out, said = self._client.mon_command(json.dumps(command), b"", timeout=ANSWER)
@@ -868,6 +916,9 @@ class _Commands(_Monitors):
             self._order(word, action, "192.0.2.1:0/1000", _PROBE_SECONDS, True)
         else:
             self._order(word, action, "255.255.255.254:0/0", None, False)
+
+    def _noout(self, order: str, words: t.Sequence[str]) -> None:
+        self._ceph("osd", order, *words, answers=False)
 
     def _rbd(self, *words: str, answers: bool = True) -> Json:
         return self._run("rbd", [*words, f"--pool={self._options.pool}"], answers)

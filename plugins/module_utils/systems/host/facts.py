@@ -106,6 +106,8 @@ class HostOptions:
     rbd_write: bool = False
     rbd_volumes: t.Tuple[str, ...] = ()
     rbd_volume_pools: t.Tuple[str, ...] = ()
+    #: Which OSDs are read: flagged or all.
+    rbd_osds: t.Optional[str] = None
     #: Instead of what nova.conf says; words put before rbd and ceph.
     rbd_user: t.Optional[str] = None
     rbd_conf: t.Optional[str] = None
@@ -296,7 +298,8 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf], service: nova_compute
     pools = [str(nova.images_rbd_pool)] if images else list(options.rbd_volume_pools)
     if not pools:
         raise ReadError(f"images_type is {nova.images_type}, so this host has no disks in Ceph")
-    more = rbd.ReadOptions(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools, images)
+    volumes, places_of_volumes = options.rbd_volumes, options.rbd_volume_pools
+    more = rbd.ReadOptions(options.rbd_open, options.rbd_details, volumes, places_of_volumes, images, options.rbd_osds)
 
     def read(pool: str) -> RbdFacts:
         where = places.options(nova, service, pool, options.rbd_user, options.rbd_conf, options.ceph_command)

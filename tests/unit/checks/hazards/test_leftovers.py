@@ -263,3 +263,59 @@ def test_slices_know_together_what_each_of_them_knows():
     bundles = [cloud(records=given).bundle for given in ([closed], None, [still, record("def")])]
     assert evidence.merge(bundles).operations == [still, record("def")]
     assert evidence.merge(bundles[1:2]).operations is None
+
+
+# --- noout ----------------------------------------------------------------------------------------------------
+
+SERIES = "stackguard:maintain:abc"
+
+
+def osd(number=3, hostname="compute1", up=True, noout=(facts.NOOUT_ITSELF,)):
+    return facts.CephOsd(number, hostname, [], [], up, list(noout))
+
+
+def marked(*osds, read=True, **given):
+    some = cloud(dataclasses.replace(ceph(), osds=list(osds) if read else None), **given)
+    if given.get("hold"):
+        some = some.change("api_services", {"host": "compute1"}, state="up", forced_down=False)
+    return some
+
+
+def test_noout_of_a_series_that_is_not_open_is_named():
+    """Its journal is closed, or gone; its hold says whose it was."""
+    for records in ([], [record(kind="maintain")]):
+        some = marked(osd(), osd(4), hold=SERIES, records=records)
+        assert told(some, "SG720") == [("compute1", "warning")]
+        assert remedy(some, "SG720").endswith("ceph osd rm-noout 3 4")
+        assert "abc" in remedy(some, "SG720")
+
+
+def test_noout_of_an_open_series_is_no_leftover():
+    some = marked(osd(), hold=SERIES, records=[record(is_open=True, kind="maintain")])
+    assert told(some, "SG720") == undecided(some, "SG720") == []
+
+
+def test_osds_that_are_down_keep_it_for_now():
+    some = marked(osd(), osd(4, up=False), hold=SERIES, records=[])
+    assert told(some, "SG720") == [("compute1", "warning")]
+    assert "rm-noout" not in remedy(some, "SG720")
+
+
+def test_noout_of_nobody_known_is_told_and_no_more():
+    some = marked(osd(), records=[])
+    assert told(some, "SG720") == [("compute1", "info")]
+    assert remedy(some, "SG720").endswith("ceph osd rm-noout 3")
+
+
+@pytest.mark.parametrize(
+    "other", [osd(noout=()), osd(noout=["the cluster"]), osd(hostname="compute11"), osd(hostname=None)]
+)
+def test_what_is_set_elsewhere_is_no_hosts(other):
+    some = marked(other, hold=SERIES, records=[])
+    assert told(some, "SG720") == undecided(some, "SG720") == []
+
+
+def test_what_was_not_read_is_undecided():
+    assert undecided(marked(read=False, records=[]), "SG720") == ["f"]
+    assert undecided(marked(osd(), hold=SERIES, records=None), "SG720") == ["compute1"]
+    assert undecided(healthy(guests=1), "SG720") == ["all"]

@@ -1114,3 +1114,53 @@ def test_beside_the_operators_user_that_of_nova_is_asked_for_its_rights(monkeypa
     assert (found.nova_rights, cluster.options["rados_id"]) == (facts.CephRights(True, True), "nova")
     cluster.connect_error = BindingError("no keyring")
     assert rbd.rights_of(library()).add is None
+
+
+# --- noout ----------------------------------------------------------------------------------------------------
+
+#: Recorded from Ceph 16: the answer to who may, and to who may not.
+SAID = 'Error EINVAL: unable to parse osd id or crush node or device class: "stackguard/0". '
+NOT_AN_OSD = {"exit": 22, "said": SAID}
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "rights"),
+    [
+        (NOT_AN_OSD, NOT_AN_OSD, (True, True)),
+        (NOT_AN_OSD, DENIED, (True, False)),
+        (DENIED, DENIED, (False, False)),
+        ({"exit": 22, "said": "Error EINVAL: command not known"}, DENIED, (None, False)),
+        ({"exit": 1, "said": "timed out"}, "", (None, None)),
+    ],
+)
+def test_whether_noout_may_be_set_is_asked_without_setting_it(commands, add, remove, rights):
+    calls = commands({"ceph osd add-noout stackguard/0": add, "ceph osd rm-noout stackguard/0": remove})
+    with rbd.connect(options()) as ceph:
+        found = ceph.noout_rights()
+    assert (found.add, found.remove) == rights
+    assert (found.reason is None) == all(rights)
+    assert all("stackguard/0" in call for call in calls())
+
+
+def test_noout_is_set_of_single_osds_by_number(commands, monkeypatch):
+    calls = commands({"ceph osd add-noout osd.3 osd.4": "", "ceph osd rm-noout osd.3": ""})
+    with rbd.connect(options()) as ceph:
+        ceph.noout([3, 4], True)
+        ceph.noout([3], False)
+    assert len(calls()) == 2
+    cluster = Cluster({}).install(monkeypatch)
+    cluster.answers["osd add-noout"] = b""
+    with rbd.connect(library()) as ceph:
+        ceph.noout([3, 4], True)
+        cluster.answers["osd rm-noout"] = None
+        assert ceph.noout_rights().remove is False
+    assert cluster.commands[0] == {"prefix": "osd add-noout", "ids": ["osd.3", "osd.4"]}
+
+
+def test_osds_that_cannot_be_read_are_unread(commands):
+    commands({**healthy(), "ceph osd dump": {"exit": 13, "said": "Error EACCES: access denied"}})
+    for which in (rbd.FLAGGED, rbd.ALL):
+        read = rbd.read_rbd(options(), [ONE], more=rbd.ReadOptions(osds=which))
+        assert read.osds is None
+        assert "osds" in parts(read)
+    assert read.noout_rights.add is None
