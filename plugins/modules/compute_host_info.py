@@ -135,6 +135,15 @@ options:
         addresses of Ceph's daemons, the user's permissions to add and remove blocklist entries, and the word that the
         commands of the Ceph release use (C(blocklist) or C(blacklist)). The module tests these permissions, but does
         not change the blocklist.
+  rbd_write:
+    type: bool
+    default: false
+    description:
+      - Whether to write to Ceph. The module writes an object of a few bytes into the pool of the disk images, reads the
+        object back, and removes the object. The module uses the Ceph user that is set in nova.conf, because QEMU opens
+        the disks as this user. The module does not touch any image. With O(rbd_write=true) the command C(rados) is also
+        necessary if C(python3-rbd) is missing. In check mode, the module does not write.
+      - If the write fails, C(written) in RV(host.rbd) is V(null), and C(unread) in RV(host.rbd) contains the reason.
   rbd_volumes:
     type: list
     elements: str
@@ -220,6 +229,7 @@ host:
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
       C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(instances_path), C(offers), C(guest_cpus),
+      C(kernel_release), C(cpus),
       and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
@@ -321,7 +331,7 @@ host:
     rbd:
       description: With O(rbd=true), the facts that this host reads from Ceph, with the keys C(via), C(fsid), C(pool),
         C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
-        C(blocklist_word), C(rights), C(nova_rights) and C(volumes).
+        C(blocklist_word), C(rights), C(nova_rights), C(volumes) and C(written).
       type: dict
     unread:
       description: The parts of the facts that the module could not read.
@@ -395,6 +405,12 @@ host:
       description: The CPUs of the guests as XML, with the SHA-256 of the XML as the key. C(ties) of each domain
         contains this SHA-256.
       type: dict
+    kernel_release:
+      description: The release of the running kernel.
+      type: str
+    cpus:
+      description: The number of CPUs that the kernel uses.
+      type: int
   sample:
     inventory_name: compute1
     kernel_hostname: compute1
@@ -506,6 +522,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd_blocklist": {"type": "bool", "default": False},
         "rbd_open": {"type": "bool", "default": True},
         "rbd_details": {"type": "bool", "default": False},
+        "rbd_write": {"type": "bool", "default": False},
         "rbd_volumes": {**names, "default": []},
         "rbd_volume_pools": {**names, "default": []},
         "rbd_user": {"type": "str"},
@@ -520,7 +537,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
 def main() -> None:
     """Read this host and return its facts."""
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
+    given = {**module.params, "rbd_write": module.params["rbd_write"] and not module.check_mode}
     texts: t.Dict[str, str] = {}
     facts = host.read_host(host.HostOptions.of(given), texts)
     plain = to_plain(facts)

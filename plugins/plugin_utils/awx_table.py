@@ -234,6 +234,20 @@ OPERATIONS = (
         },
     ),
     Operation(
+        "remove",
+        "remove_host",
+        "Remove what is left of compute hosts that are gone for good",
+        _ALL,
+        ("remove_host", "remove_keep", OVERRIDES),
+        "remove hosts",
+        "Remove these hosts?",
+        "remove_action",
+        {
+            "status": ("status", ("remove_host",), "Show the state of an open removal"),
+            "roll back": ("rollback", ("remove_host",), "End an open removal. What was removed stays removed"),
+        },
+    ),
+    Operation(
         "unshelve",
         "unshelve_server",
         "Unshelve a server in its availability zone",
@@ -283,6 +297,43 @@ OPERATIONS = (
         "migrate_action",
         {"roll back": ("rollback", ("drain_host",), "End an open drain. What has moved stays where it is")},
     ),
+    Operation(
+        "maintain",
+        "maintain_hosts",
+        "Empty compute hosts one after the other, reboot each, prove it, and enable it",
+        _ALL,
+        (
+            "maintain_hosts",
+            "maintain_reboot",
+            "maintain_serial",
+            "maintain_keep_free",
+            "maintain_refill",
+            "maintain_cold",
+            "maintain_move_timeout",
+            OVERRIDES,
+        ),
+        "maintain compute hosts",
+        "Maintain these compute hosts?",
+        "maintain_action",
+        {
+            "status": ("status", ("maintain_hosts",), "Show how far each host of an open series is"),
+            "abort": ("abort", ("maintain_hosts",), "End an open series. A host that is not proven stays disabled"),
+        },
+    ),
+    Operation(
+        "enable",
+        "enable_host",
+        "Prove that a compute host may take servers, and enable it",
+        _ALL,
+        ("enable_host", OVERRIDES),
+        "enable a compute host",
+        "Enable the compute host?",
+        "enable_action",
+        {
+            "status": ("status", ("enable_host",), "Show the state of an open run"),
+            "abort": ("abort", ("enable_host",), "End an open run"),
+        },
+    ),
 )
 
 SLICED = "audit in slices"
@@ -299,6 +350,7 @@ LABELS: t.Mapping[str, str] = {
     "doctor_operations": "Planned operations",
     "drain_enable_after": "Enable the compute service again afterwards",
     "drain_host": "Compute host to drain",
+    "enable_host": "Compute host",
     "evacuate_attested_by": "Who says that the host is dead",
     "evacuate_blocklist_addresses": "Addresses of the host on Ceph's public network",
     "evacuate_fence": "Fencing method",
@@ -311,6 +363,13 @@ LABELS: t.Mapping[str, str] = {
     "evacuate_servers": "Servers",
     "evacuate_target_state": "Power state afterwards",
     "explain_code": "Code",
+    "maintain_cold": "Cold migration",
+    "maintain_hosts": "Compute hosts, or one inventory group",
+    "maintain_keep_free": "Hosts of each zone that may fail meanwhile",
+    "maintain_move_timeout": "Seconds for the move of one server",
+    "maintain_reboot": "Reboot each host",
+    "maintain_refill": "Move the servers back",
+    "maintain_serial": "Hosts at a time",
     "migrate_cold": "Cold migration",
     "migrate_live": "Live-migrate running servers",
     "migrate_max_parallel": "Servers that move at a time",
@@ -321,6 +380,8 @@ LABELS: t.Mapping[str, str] = {
     "pin_partial": "Go on without servers that cannot be pinned",
     "pin_servers": "Servers",
     "pin_state": "Pin or unpin",
+    "remove_host": "Compute hosts",
+    "remove_keep": "Records to keep",
     "rename_from": "Compute host",
     "rename_hypervisor_hostname": "New name in libvirt",
     "rename_strategy": "Strategy",
@@ -341,11 +402,14 @@ LABELS: t.Mapping[str, str] = {
 }
 
 #: An empty answer means all: nothing to repeat. (And no template has a variable that a workflow's survey asks for.)
-NO_DEFAULT = ("doctor_operations", "repair_codes")
+NO_DEFAULT = ("doctor_operations", "remove_keep", "repair_codes")
 #: Bounds of numbers: a slip of the finger is refused where it is typed.
 BOUNDS: t.Mapping[str, t.Tuple[int, int]] = {
     "evacuate_max_parallel": (1, 64),
     "evacuate_memory_headroom_mb": (0, 1048576),
+    "maintain_keep_free": (0, 64),
+    "maintain_move_timeout": (60, 86400),
+    "maintain_serial": (1, 64),
     "migrate_max_parallel": (1, 64),
     "repair_limit": (1, 1000000),
 }

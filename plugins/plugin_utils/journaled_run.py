@@ -85,7 +85,7 @@ class JournaledRun(OperationAction):
 
     def _back(self, run: server_run.ServerRun, journal: t.Dict[str, t.Any]) -> t.Optional[str]:
         """Return the action that ends an open operation without the rest; None: there is none any more."""
-        return lifecycle.ROLLBACK
+        return self.ACTIONS[-1]
 
     def _leave_page(
         self, args: t.Dict[str, t.Any], run: t.Optional[server_run.ServerRun], result: t.Dict[str, t.Any], began: str
@@ -125,7 +125,7 @@ class JournaledRun(OperationAction):
         """Return how to resume or to end what was begun, for people."""
         return (
             "If the journal of the operation is open, run the same command again to resume the operation, or run the "
-            f"command with {self._prefix(args)}action=rollback to {self.BACK}"
+            f"command with {self._prefix(args)}action={self.ACTIONS[-1]} to {self.BACK}"
         )
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:

@@ -116,6 +116,8 @@ KOLLA_HOSTS = "kolla:compute1,compute2"
 KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 CELLS = "tests/integration/test_cells.py"
+REMOVE = "tests/integration/test_remove.py"
+REMOVE_OVN = "tests/integration/test_remove_ovn.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -192,6 +194,9 @@ PARTS = {
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
+    "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
+    "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
+    "remove": MatrixPart("a host removed, killed and not; its name again on an empty machine", (REMOVE,)),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -249,6 +254,7 @@ PARTS = {
     "operations-ovn": MatrixPart(
         "OVN: doctor, audit, drain, evacuation, return, rename by drain", OVN_OPERATIONS, Shape(l2="ovn")
     ),
+    "remove-ovn": MatrixPart("OVN: the chassis of a host that is removed", (REMOVE_OVN,), Shape(l2="ovn")),
     "crash-ovn": MatrixPart("OVN: renames killed at each step, under packets", OVN_KILLED, Shape(l2="ovn")),
     "crash-ovn-random": MatrixPart("OVN: renames killed at random, under packets", OVN_KILLED, Shape(l2="ovn")),
     "rename-ovn-rbac": _ovn_of("renames where RBAC forbids ovn-controller to write its hostname", ovn="rbac"),
@@ -338,7 +344,9 @@ OF_FILES = {
     "tests/integration/test_drain": "rename-drain",
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
+    "tests/integration/test_maintain": "maintain",
     "tests/integration/test_moves": "moves",
+    "tests/integration/test_remove": "remove",
     "tests/integration/test_unshelve": "zones",
     "tests/integration/test_volumes_audit": "volumes-audit",
     "tests/integration/test_volumes_rename": "volumes-rename",

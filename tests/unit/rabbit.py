@@ -90,3 +90,14 @@ class _Broker:
         self.rabbit.queues[name] = [request for request in self.rabbit.queues[name] if request.id not in gone]
         self.rabbit.removed += gone
         return gone
+
+    def remove(self, name, reported):
+        queue = self.queue(name)
+        if queue is None:
+            return None
+        if queue.consumers:
+            return "it has consumers"
+        if any(request.id not in reported for request in self.rabbit.queues[name]):
+            return "it has other requests"
+        del self.rabbit.queues[name]
+        return None

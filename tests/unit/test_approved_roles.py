@@ -20,6 +20,8 @@ ROLES = {
     "repair_links": ("repair", "compute_link"),
     "resize_server": ("resize", "server_resize"),
     "unshelve_server": ("unshelve", "server_unshelve"),
+    "remove_host": ("remove", "compute_host_remove"),
+    "maintain_hosts": ("maintain", "compute_host_maintain"),
     "pin_servers": ("pin", "server_zone_pin"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
@@ -46,7 +48,7 @@ def specs(role):
 
 def test_every_role_that_changes_something_takes_an_approved_plan():
     roles = {path.name for path in (ROOT / "roles").iterdir()} - OTHERS
-    assert roles == {*ROLES, "drain_host"}
+    assert roles == {*ROLES, "drain_host", "enable_host"}
     for role in roles:
         (name,) = [name for name in specs(role) if name.endswith("_expect_plan")]
         defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
@@ -65,7 +67,7 @@ def test_the_value_reaches_the_module_and_its_plan_the_report_directory(role):
     for args in planning:
         assert "stackguard_report_path" in args["report_dir"]
         value = args["expect_plan"]
-        assert f"{prefix}_expect_plan" in value or "stackguard_migrate_given.expect_plan" in value
+        assert f"{prefix}_expect_plan" in value or f"stackguard_{prefix}_given.expect_plan" in value
     assert len(planning) == len(given), "a task of the module does not give it"
 
 

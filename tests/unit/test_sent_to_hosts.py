@@ -73,10 +73,10 @@ def test_a_host_that_is_read_imports_only_what_reads_it():
     assert not [name for name in LATER if f"module_utils.{name}" in imported]
     files = [ROOT / "plugins" / pathlib.Path(*name.split(".")).with_suffix(".py") for name in imported]
     # 273 kB with what a start of nova-compute may refuse by: a new file should be worth its time on every host.
-    assert sum(file.stat().st_size for file in files if file.exists()) < 281_000
+    assert sum(file.stat().st_size for file in files if file.exists()) < 283_000
 
 
 def test_what_is_sent_to_be_read_has_a_bound():
     sent = closure(ROOT / "plugins" / "modules" / "compute_host_info.py", set())
     assert ROOT / "plugins" / "module_utils" / "records" / "journal.py" not in sent
-    assert sum(file.stat().st_size for file in sent) < 352_000
+    assert sum(file.stat().st_size for file in sent) < 356_000

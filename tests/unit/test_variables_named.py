@@ -30,6 +30,8 @@ NO_VARIABLES = {
     "drain_return": "an option of a module",
     "drain_parallel": "an option of a module",
     "drain_timeout": "an option of a module",
+    "enable_after": "an option of a module",
+    "enable_distributed_routing": "an option of neutron",
     # How a server is pinned, and what pins it.
     "pin_api": "a value of resize_strategy",
     "pin_db": "a value of resize_strategy",
@@ -38,6 +40,8 @@ NO_VARIABLES = {
     "resize_migrating": "a task_state",
     "resize_instance": "a method of nova-compute",
     "unshelve_instance": "the same",
+    "remove_fixed_ip_from_instance": "the same",
+    "remove_volume_connection": "the same",
     "stackguard_playbook": "what a playbook gives its first task",
     # What a connection is marked with.
     "stackguard_bounds": "a key of a connection's info",

@@ -30,6 +30,7 @@ from ..hazards import (
     memory,
     names,
     ovn,
+    removed_hosts,
     renamed,
     storage,
     unfit,
@@ -55,7 +56,7 @@ AUDITED = (
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG308", "SG309", "SG311"),
     *ovn.AUDITED,
-    "SG329",
+    *("SG329", "SG331"),
     *("SG401", "SG402", "SG403", "SG404", "SG405", "SG408"),
     *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523", "SG524", "SG525", "SG526", "SG527"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
@@ -121,7 +122,8 @@ def look(
         + gather(_unread(index))
     )
     checked = guest_places.joined(once(checked))
-    return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, forecasts))
+    checked = removed_hosts.instead(index, renamed.instead(index, checked))
+    return Looked(once(checked), _all_starts(bundle, forecasts))
 
 
 def _parse(facts: HostFacts) -> None:

@@ -110,6 +110,7 @@ RULES: t.Mapping[str, Rule] = {
     "SG306": Rule("names", None, _NAMES),
     "SG309": Rule("names", STOPPED, _OPERATION),
     "SG311": Rule("read"),
+    "SG331": Rule("names", None, _NAMES | {"SG203"}),
     "SG507": Rule("guests", STOPPED),
     "SG509": Rule("return", RUNNING, _OPERATION),
     "SG515": Rule("return", RUNNING, _OPERATION),

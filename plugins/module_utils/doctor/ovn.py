@@ -26,7 +26,7 @@ from ..model.network_agents import BINDING_AGENTS, OVN_AGENTS
 REACHED, RIGHTS = "ovn_database", "ovn_rights"
 #: Operations that do not begin with OVN without the databases, and those that leave something unchecked or undone.
 _REFUSE = ("rename_host",)
-_USE = ("audit", "evacuate_host", "return_host")
+_USE = ("audit", "evacuate_host", "return_host", "remove_host")
 _OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
 _SET = (
     "copy ovn_nb_connection and ovn_sb_connection from neutron's [ovn] section into the variables, for example "

@@ -32,6 +32,8 @@ Json = t.Dict[str, t.Any]
 
 APPLY, RESUME, STATUS, ROLLBACK, ABORT = "apply", "resume", "status", "rollback", "abort"
 UNDO = "undo it"
+#: Prefixes of planned operations that are aborted: what they have done is not undone.
+ABORTED = ("maintain_", "enable_")
 #: Which cloud an operation is on, in its journal. Absent: an earlier version, or a run that could not tell.
 CLOUD_ID = "cloud_id"
 #: Options whose variable is one for all playbooks.
@@ -94,6 +96,11 @@ class Run:
     cloud_id: t.Callable[[], t.Optional[str]]
     #: Whether a diff shows the values, so that the plan need not.
     diff: bool
+
+    @property
+    def back(self) -> str:
+        """The action that ends an open operation without the rest of it."""
+        return ABORT if self.prefix in ABORTED else ROLLBACK
 
     def variable(self, name: str) -> str:
         """Return an option as the operator types it: a module's own name where no playbook has given its prefix."""
@@ -408,7 +415,7 @@ def next_commands_text(run: Run, back: t.Optional[str] = UNDO) -> str:
     """Return what can be done about an open operation. ``back``: what a rollback of it does; None: there is none."""
     action = run.variable("action")
     resume = f"resume the operation with {action}={RESUME}"
-    return resume if back is None else f"{resume}, or {back} with {action}={ROLLBACK}"
+    return resume if back is None else f"{resume}, or {back} with {action}={run.back}"
 
 
 def nothing_open(what: str, action: str = STATUS) -> str:
@@ -426,7 +433,7 @@ def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str 
     """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
     head = unfinished(journal, what)
     if goes_back(journal):
-        return f"{head}, and its rollback has begun. Finish the rollback with {run.variable('action')}={ROLLBACK}"
+        return f"{head}, and its rollback has begun. Finish the rollback with {run.variable('action')}={run.back}"
     return f"{head}: {next_commands_text(run, back)}"
 
 

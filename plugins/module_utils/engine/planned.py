@@ -97,7 +97,7 @@ class Planned(Operation):
 
     def refuse_another(self, journal: Result, action: str) -> None:
         """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
-        if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.asks_for_another(journal):
+        if action != self.BACK and journal["state"] == journals.OPEN and self.asks_for_another(journal):
             raise Refused(lifecycle.another_open(self.run, journal, self.goal_text(journal)), lifecycle.OPERATION_OPEN)
 
     def nothing_open(self, action: str) -> Result:

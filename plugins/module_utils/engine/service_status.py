@@ -31,9 +31,10 @@ class ServiceStatus:
         """Set the status after; a service that was disabled stays so, and then nothing proves its inventory."""
         return Done(self._set(params, params["before"], params["after"]))
 
-    def undo(self, params: Params) -> None:
+    def undo(self, params: Params) -> t.Optional[Done]:
         """Set the status before: after a rollback too, an enabled service must prove itself."""
         self._set(params, params["after"], params["before"])
+        return None
 
     def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
         if wanted["status"] != "enabled":

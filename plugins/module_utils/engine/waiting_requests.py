@@ -119,6 +119,46 @@ def _ids(judged: t.Iterable[waiting.Judged]) -> Ids:
     return ids
 
 
+def listening(options: Options, connection: t.Any, hosts: t.Sequence[str]) -> t.Dict[str, t.List[str]]:
+    """Return the queues that somebody reads, by host; of a host whose RabbitMQ was not read nothing is said."""
+    found: t.Dict[str, t.List[str]] = {}
+    for host in hosts:
+        try:
+            counts = [queue for entry in _proven(options, connection, [host]) for queue in _counts(entry, [host])]
+        except (BrokerError, DatabaseError, ApiError):
+            continue
+        found[host] = [queue.name for queue in counts if queue.consumers]
+    return found
+
+
+def look_into(options: Options, connection: t.Any, host: str) -> t.Tuple[t.List[waiting.Judged], Ids]:
+    """Return what waits for a host that is gone, judged, and the ids of all messages by queue; nothing is changed.
+
+    Raises BrokerError, DatabaseError, ApiError: also where RabbitMQ counts a consumer.
+    """
+    requests = [request for entry in _proven(options, connection, [host]) for request in _waiting(entry, host, 0)]
+    ids: Ids = {name: [] for name in queues.names_of(host)}
+    for request in requests:
+        ids[request.queue].append(request.id)
+    return waiting.judge(requests, _places(connection, _Host(host, frozenset()), requests)), ids
+
+
+def remove_queues(options: Options, connection: t.Any, host: str, ids: Ids) -> t.Dict[str, str]:
+    """Delete the queues of a host that is gone, if nothing is in them but messages of these ids.
+
+    Returns why a queue was left, by queue. Raises BrokerError, DatabaseError, ApiError.
+    """
+    left: t.Dict[str, str] = {}
+    for entry in _proven(options, connection, [host]):
+        with Broker(entry.url) as broker:
+            for name in sorted(ids):
+                http.may_change(connection)
+                why = broker.remove(name, frozenset(ids[name]))
+                if why is not None:
+                    left[name] = why
+    return left
+
+
 # --- the brokers
 
 

@@ -194,6 +194,9 @@ def _held_by(reason: str, host: t.Optional[str]) -> t.Tuple[str, Commands]:
     if kind == "drain":
         commands = playbook("drain_host", host, "drain_host", "drain_action=status")
         return remedy_text("SG706", "disabled-by-drain"), commands
+    if kind == "maintain":
+        commands = playbook("maintain_hosts", host, "maintain_hosts", "maintain_action=status")
+        return remedy_text("SG706", "disabled-by-maintenance"), commands
     if kind == "rename":
         return remedy_text("SG706", "disabled-by-rename"), ()
     return remedy_text("SG706", "disabled-by-operation"), ()

@@ -158,8 +158,8 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "the next nova-compute of that name cannot create its provider",
         "SG713",
         (AUDIT,),
-        "named with its consumers, if its uuid was a compute node's and it has a trait of Nova; if the node's row was "
-        "archived, it is listed as unchecked",
+        "named with its consumers, and with all else that its host has left (SG331), if its uuid was a compute node's "
+        "and it has a trait of Nova; if the node's row was archived, it is listed as unchecked",
         "scheduler/client/report.py, delete_resource_provider",
     ),
     Leftover(

@@ -37,7 +37,7 @@ def check(index: Index) -> Items:
     databases = index.bundle.databases
     ovn = databases.ovn if databases is not None else None
     if ovn is None:
-        why = _why_it_matters(index)
+        why = why_it_matters(index)
         for code in AUDITED if why is not None else ():
             yield Unchecked(
                 code, "all", f"OVN's databases were not read (ovn_nb_connection and ovn_sb_connection): {why}"
@@ -64,7 +64,7 @@ def check(index: Index) -> Items:
         yield Unchecked("SG322", "all", f"the port bindings in OVN's southbound database were not read: {reason}")
 
 
-def _why_it_matters(index: Index) -> t.Optional[str]:
+def why_it_matters(index: Index) -> t.Optional[str]:
     """Return why a cloud whose OVN databases were not read may be one with OVN; None: it is known to be none.
 
     An empty list of agents proves nothing: neutron's workers make OVN's up from events, and hide them from users that

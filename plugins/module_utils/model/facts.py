@@ -791,7 +791,7 @@ class CloudFacts:
     #: Those subnets of the ports that belong to a segment (routed provider networks). Asked for only where narrowed;
     #: None: not asked for, or unread.
     routed_subnets: t.Optional[t.List[str]] = None
-    #: Hosts of Masakari of the names in scope. Asked for only where narrowed; None: not asked for, or unread.
+    #: Hosts of Masakari of the names in scope; None: not asked for, or unread.
     ha_hosts: t.Optional[t.List[HaHost]] = None
     #: What Cinder says of the servers' volumes, or of all; None: not asked for, or the servers were not read.
     block_storage: t.Optional[BlockStorage] = None

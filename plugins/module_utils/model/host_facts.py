@@ -620,6 +620,9 @@ class RbdFacts(Fact):
     #: Volumes that were asked for and found; None: not asked for, or no pool could be read. Each pool that could not
     #: be read is in ``unread`` as ``volumes POOL``.
     volumes: t.Optional[t.List[RbdVolume]] = None
+    #: True: as Nova's own user, an object was written, read back and removed. None: not asked for, or it failed, and
+    #: then ``unread`` says why.
+    written: t.Optional[bool] = None
 
     @property
     def infrastructure_unread(self) -> t.List[Unread]:
@@ -742,6 +745,9 @@ class HostFacts(Fact):
     #: The CPUs of the host's guests as XML, each once, by SHA-256.
     guest_cpus: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     start: t.Optional[StartFacts] = None
+    #: Release of the kernel that runs, and how many CPUs it uses. None: unread, or evidence of an earlier version.
+    kernel_release: t.Optional[str] = None
+    cpus: t.Optional[int] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

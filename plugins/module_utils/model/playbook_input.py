@@ -20,7 +20,7 @@ from .input_rules import problems
 Values = t.Mapping[str, t.Any]
 COMPUTE_HOSTS = "stackguard_compute_hosts"
 #: Variables with a host's name that a workflow is told.
-HOSTS = ("drain_host", "evacuate_host", "rename_from", "rename_to", "return_host")
+HOSTS = ("drain_host", "enable_host", "evacuate_host", "rename_from", "rename_to", "return_host")
 STATE_HOST = "stackguard_state_host"
 #: Names that are the controller, whatever the inventory says of them.
 _CONTROLLER = ("localhost", "127.0.0.1", "::1")
@@ -230,6 +230,25 @@ def _no_servers(given: Given) -> t.Iterator[str]:
         yield "drain_host moves all servers of the host, and does not accept migrate_servers."
 
 
+# --- maintenance
+
+
+def _maintained(given: Given) -> t.Iterator[str]:
+    """An empty list is another play's mistake, and two kinds of work are one too many."""
+    values = given.values
+    if as_list(given.raw.get("maintain_hosts")) in ([], ["all"]):
+        yield "maintain_hosts must name hosts, or one inventory group of hosts, and neither be empty nor all."
+    works = [name for name in ("maintain_tasks", "maintain_command", "maintain_reboot") if values.get(name)]
+    if values["maintain_action"] == "apply" and len(works) != 1:
+        yield (
+            "maintain_hosts needs exactly one of these variables: -e maintain_tasks=FILE, -e maintain_command=COMMAND, "
+            "or -e maintain_reboot=true."
+        )
+    for name, least in (("maintain_serial", 1), ("maintain_keep_free", 0), ("maintain_back_timeout", 1)):
+        if values[name] < least:
+            yield f"{name}: must be {least} or more."
+
+
 # --- pins
 
 
@@ -404,6 +423,20 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         collects=lambda _given: False,
         peers=lambda _given: (),
     ),
+    "enable_host": PlaybookInput(
+        _ALL.format("enable_host"),
+        names={"enable_host": "host"},
+        rules=(_lasting_state_host, _some_host),
+        files=("report.html",),
+        host=("enable_host",),
+    ),
+    "maintain_hosts": PlaybookInput(
+        _ALL.format("maintain_hosts"),
+        names={"maintain_hosts": "hosts"},
+        rules=(_lasting_state_host, _maintained, _some_host),
+        files=("report.html",),
+        told={"hosts": {}},
+    ),
     "migrate_server": PlaybookInput(
         _ALL.format("migrate_server"),
         rules=(_lasting_state_host, _not_of_a_drain, _servers, _some_host),
@@ -418,6 +451,14 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         ),
         files=("pins.json",),
         told={"pins": None, "old_pins": None},
+        collects=lambda _given: False,
+        peers=lambda _given: (),
+    ),
+    "remove_host": PlaybookInput(
+        _HERE.format("remove_host"),
+        names={"remove_host": "hosts"},
+        rules=(_lasting_state_host,),
+        files=("report.html",),
         collects=lambda _given: False,
         peers=lambda _given: (),
     ),

@@ -221,6 +221,10 @@ class MigrationRequest:
     within: str = ""
     #: The only host to which servers move; None: any host of their zone.
     destination: t.Optional[str] = None
+    #: Whether the move is a step of a rename: its run is on the host itself, and each server comes back to it.
+    renames: bool = False
+    #: The variable that is C(timeout), where a live migration that has not ended by then is aborted; empty: it is not.
+    aborts: str = ""
 
     @property
     def is_all_or_none(self) -> bool:

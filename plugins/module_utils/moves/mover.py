@@ -72,6 +72,17 @@ FAILURES = 2
 FORGET = 60.0
 #: What the API says to those whom a policy does not let ask.
 FORBIDDEN = 403
+#: The type of its record.
+LIVE_MIGRATION = "live-migration"
+#: Seconds in which a live migration ends that is aborted.
+ABORT = 120.0
+#: Why a server stays whose live migration was aborted, and what can be chosen.
+NOT_CONVERGED = (
+    "the live migration did not end within {seconds} s, and the run aborted it: the guest writes its memory faster "
+    "than the network carries it. Choose: run the same command again when the guest is quieter; give it more time "
+    "({option}); have its owner stop it, and run the same command again: a stopped server is moved cold; or allow "
+    "live_migration_permit_auto_converge or live_migration_permit_post_copy in nova.conf of its host"
+)
 #: Looks in a row that may fail before the run gives up.
 BLIND_LOOKS = 60
 
@@ -224,6 +235,8 @@ class MoveInTransit:
     target: t.Optional[str] = None
     #: Why it must not be sent at all.
     barred: str = ""
+    #: Whether its live migration was to be aborted, since it took too long.
+    aborted: bool = False
     #: Why it is outside its zone.
     lost: t.Optional[str] = None
     reverting: bool = False
@@ -576,7 +589,7 @@ class Mover:
             return None if server_records.is_running(self.systems.cloud, guest.uuid) else power_state.OFF
         except ApiError as error:
             # libvirt said so just now; or a policy forbids diagnostics, and a drain goes by what was measured.
-            known = state is not None or (error.data.get("status") == FORBIDDEN and not self.request.within)
+            known = state is not None or (error.data.get("status") == FORBIDDEN and not self.request.renames)
             return None if known else f"{power_state.UNREAD} ({error})"
 
     def _hold_back(self, guest: MoveInTransit, server: Json, state: str) -> None:
@@ -621,7 +634,7 @@ class Mover:
 
     def _wait(self, guest: MoveInTransit, server: Json) -> bool:
         now = self.systems.monotonic()
-        if now - guest.started > self.request.timeout:
+        if now - guest.started > self.request.timeout and not self._aborts(guest, now):
             task = server.get("OS-EXT-STS:task_state")
             said = (
                 f"the server is still {server['status']} ({task}) after {self.request.timeout} "
@@ -635,6 +648,25 @@ class Mover:
             state = far or server.get("OS-EXT-STS:task_state") or server["status"]
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s{self._mute(guest, server)}")
         return False
+
+    def _aborts(self, guest: MoveInTransit, now: float) -> bool:
+        """Whether a live migration that takes too long is being aborted: asked for once, then waited for."""
+        if guest.aborted:
+            return now - guest.started <= self.request.timeout + ABORT
+        if not self.request.aborts or not guest.live or guest.target is None:
+            return False
+        guest.aborted = True
+        with as_step_error():
+            row = migration_records.last_migration(self.systems.cloud, guest.uuid, LIVE_MIGRATION) or {}
+        try:
+            server_actions.abort_live_migration(self.systems.cloud, guest.uuid, int(row.get("id") or 0))
+        except ApiError as error:
+            # Of a post-copy there is no way back, and one that has just ended shows at the next look.
+            self.systems.remark(f"{guest.name}: Nova does not abort the live migration: {error}")
+            return False
+        guest.barred = NOT_CONVERGED.format(seconds=self.request.timeout, option=self.request.aborts)
+        self.systems.remark(f"{guest.name}: the run aborts the live migration after {self.request.timeout} s")
+        return True
 
     def _mute(self, guest: MoveInTransit, server: Json) -> str:
         """Say whose nova-compute has stopped to report: Nova goes on saying that the move runs, and it never ends."""
@@ -934,7 +966,7 @@ class MoveServers:
                 problem="moved",
             )
         # A rename by drain takes its servers back anyway, and makes each record anew.
-        if mover.wrong and not self.context.request.within:
+        if mover.wrong and not self.context.request.renames:
             names = "; ".join(f"{name}: {', '.join(sorted(codes))}" for name, codes in sorted(mover.wrong.items()))
             raise StayError(
                 f"{count(len(mover.moved), 'server')} moved{gone}, but Cinder does not have all their volumes "

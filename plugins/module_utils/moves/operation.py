@@ -363,7 +363,9 @@ class Moves(Planned):
             return msg
         service = compute_services.find_service(self.cloud, host)
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
-        return f"{msg}. No server is left on {host}. The compute service of this host is {status}"
+        back = f". To prove and enable it, run enable_host -e enable_host={host}"
+        back = "" if service is None or service.status == "enabled" else back
+        return f"{msg}. No server is left on {host}. The compute service of this host is {status}{back}"
 
     def _left(self, open_journal: OpenJournal, msg: str) -> Result:
         """Some stay. Where a host is held the operation stays open: its status is still to be given back."""

@@ -98,7 +98,8 @@ NO_SERVER = "SG710"
 SHOWN = 10
 
 
-def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
+def remedies(request: MigrationRequest) -> t.Mapping[str, str]:
+    """Return what to do about a server that no host can take, by code."""
     memory_state = "zone-without-memory" if request.within else "zone-without-memory-and-may-stay"
     return collections.defaultdict(
         lambda: remedy_text("SG406", "no-destination"),
@@ -112,7 +113,7 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
 
 
 #: To the planner a host is no candidate; here all hosts that matter are those of the zone.
-_CODES = {"SG512": "SG406"}
+CODES = {"SG512": "SG406"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,40 +201,56 @@ def preflight(
     ``closed``: hosts to which nobody is sent in this run, and why. ``results``: what hosts were asked before; ``able``:
     whether somebody asks them what is missing.
     """
-    about, facts = evidence.about, evidence.zones
+    found = judged(evidence, request, overrides, ours, closed, results, able)
+    if isinstance(found, Finding):
+        return MoveDecision(Checked((found,)))
+    about = evidence.about
+    # One that is on its way already has its host.
+    under_way = {entry.uuid: entry.host for entry in evidence.sent}
+    waiting = [guest for guest in found.guests if guest.uuid not in under_way]
+    where = {**(about.member_hosts or {}), **under_way}
+    assignments = assign(waiting, found.destinations, where, request.arithmetic, found.passed, tried)
+    room = [
+        *memory.unassigned(
+            found.guests, found.destinations, assignments, request.drain_host or "", remedies(request), CODES
+        ),
+        *memory.unmeasured(found.destinations, {guest.zone for guest in found.guests}),
+        *memory.overcommitted(evidence.bundle, about, request.arithmetic, assignments),
+    ]
+    return dataclasses.replace(found, checked=found.checked + gather(room), assignments=assignments)
+
+
+def judged(
+    evidence: Evidence,
+    request: MigrationRequest,
+    overrides: t.Sequence[Override] = (),
+    ours: t.Container[str] = (),
+    closed: t.Optional[t.Mapping[str, str]] = None,
+    results: t.Sequence[t.Mapping[str, t.Any]] = (),
+    able: bool = False,
+) -> t.Union[Finding, MoveDecision]:
+    """Judge the servers that were read and their hosts, and not yet who goes where; a finding: nothing was decided."""
+    facts = evidence.zones
     unread = _unread(evidence, request)
     if unread:
-        subject = Subject("host", request.drain_host or "all")
         remedy = remedy_text("SG709", "move-undecided")
-        return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, remedy),)))
+        return finding("SG709", Subject("host", request.drain_host or "all"), {"not read": unread}, remedy)
     servers = list(facts.servers or [])
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
     checked = guest_places.joined(gather(items))
     barred = _barred(checked, servers, overrides)
     judge = unfit.Judge(evidence.bundle, results, able, evidence.about.inactive_bindings)
     leaving = in_order(_guest(server, evidence, request, judge) for server in servers if server.id not in barred)
-    hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
-    passed = _passed(leaving, overrides)
-    # One that is on its way already has its host.
-    under_way = {entry.uuid: entry.host for entry in evidence.sent}
-    waiting = [guest for guest in leaving if guest.uuid not in under_way]
-    assignments = assign(waiting, hosts, {**(about.member_hosts or {}), **under_way}, request.arithmetic, passed, tried)
-    room = [
-        *memory.unassigned(leaving, hosts, assignments, request.drain_host or "", _remedies(request), _CODES),
-        *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
-        *memory.overcommitted(evidence.bundle, about, request.arithmetic, assignments),
-    ]
     return MoveDecision(
-        checked + gather(room),
-        assignments,
-        tuple(leaving),
-        tuple(hosts),
-        tuple(servers),
-        barred,
-        passed,
-        {server.id: _zone_of(facts, server) for server in servers},
-        dict(closed or {}),
-        tuple(judge.probes),
+        checked=checked,
+        guests=tuple(leaving),
+        destinations=tuple(_open_hosts(evidence, request, evidence.sent, closed or {})),
+        servers=tuple(servers),
+        barred=barred,
+        passed=_passed(leaving, overrides),
+        zones={server.id: _zone_of(facts, server) for server in servers},
+        closed=dict(closed or {}),
+        compare=tuple(judge.probes),
     )
 
 

@@ -23,8 +23,8 @@ SCHEMA = 1
 #: The key of the version of the collection that wrote a journal last; version 0.2.0 did not note it.
 VERSION = "collection_version"
 #: Kinds of operations of which a directory has one journal, and beginnings of kinds with one for each host or server.
-KINDS = ("migrate", "rename", "repair_links")
-KINDS_OF_ONE = ("arrival-", "evacuate-", "resize-", "return-", "unshelve-")
+KINDS = ("maintain", "migrate", "remove", "rename", "repair_links")
+KINDS_OF_ONE = ("arrival-", "enable-", "evacuate-", "resize-", "return-", "unshelve-")
 #: What the description of every operation has had since version 0.2.0, be it empty.
 PLAN = "plan_sha256"
 STATES = ("open", "rolling-back", "finished", "rolled-back")

@@ -44,6 +44,8 @@ TITLES: t.Mapping[str, str] = {
     "rename_host": "Rename of a compute host",
     "evacuate_host": "Evacuation of a dead host",
     "drain_host": "Drain of a compute host",
+    "enable_host": "Enabling of a compute host",
+    "maintain_hosts": "Maintenance of compute hosts",
     "migrate_server": "Move of servers",
     "resize_server": "Resize of a server",
     "return_host": "Return of a compute host",
@@ -260,8 +262,15 @@ def _facts(shown: OperationRun) -> t.List[t.Tuple[str, str]]:
         ("duration", took),
         ("last run", journals.run_text(journal["run"]) if journal.get("run") else ""),
         ("journal", f"not read: {shown.unread}" if shown.unread else ""),
+        *((str(host), _maintained(row)) for host, row in (shown.result.get("hosts") or {}).items()),
     ]
     return [row for row in rows if row[1]]
+
+
+def _maintained(row: Json) -> str:
+    """How far a host of a series is."""
+    moved = "" if row.get("moved") is None else f", {row['moved']} servers moved"
+    return f"{row['state']}{moved}" + (f": {row['step']}" if row.get("step") else "")
 
 
 # --- plan and progress ----------------------------------------------------------------------------------------
@@ -494,9 +503,12 @@ def _afterwards(shown: OperationRun) -> t.Iterator[Next]:
         )
     elif shown.playbook == "drain_host":
         host = str(shown.variables.get("drain_host") or (shown.about.get("request") or {}).get("drain_host") or "")
+        command = f"ansible-playbook stackguard.nova.enable_host -i INVENTORY --check -e enable_host={host}"
+        if shown.typed is not None:
+            command = shown.typed.other("enable_host", {"enable_host": host}, check=True)
         yield Next(
-            "To let the host take servers again after the maintenance, enable its compute service.",
-            f"openstack compute service set --enable {host} nova-compute" if _PLAIN.match(host) else "",
+            "To let the host take servers again after the maintenance, prove and enable it with enable_host.",
+            command if _PLAIN.match(host) else "",
         )
 
 

@@ -47,7 +47,7 @@ def test_codes_slugs_and_severities_are_well_formed_and_unique():
 
 
 def test_absolute_codes_are_those_that_destroy_and_the_one_that_cannot_end():
-    assert ABSOLUTE == ["SG108", "SG113", "SG123", "SG127", "SG132", "SG330", "SG507", "SG714"]
+    assert ABSOLUTE == ["SG108", "SG113", "SG123", "SG127", "SG132", "SG330", "SG332", "SG507", "SG714"]
     assert all(CATALOGUE[code].severity == findings.BLOCKER for code in ABSOLUTE)
 
 

@@ -160,6 +160,8 @@ def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, short_tmp, 
     for number, what in enumerate(BAD):
         if variable in ("pin_hosts", "repair_hosts") and what in ("list", "nothing"):
             continue
+        if variable == "maintain_hosts" and what == "list":
+            continue
         message = messages.get(str(number), "")
         if variable == "rename_to" and what in JUDGED:
             # Past the first refusal: the next is that this test's inventory has no such host.

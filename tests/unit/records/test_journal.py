@@ -17,10 +17,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval im
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as links
 from ansible_collections.stackguard.nova.plugins.module_utils.links.arrived import plan as arrival
+from ansible_collections.stackguard.nova.plugins.module_utils.maintain import plan as maintain
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.remove import plan as remove
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as returns
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as resize
@@ -215,8 +217,15 @@ def understood(name="rename", **more):
 
 def test_the_kinds_that_are_understood_are_those_of_the_operations():
     """A record is read on compute hosts, where no operation is."""
-    assert set(journal_read.KINDS) == {moves.KIND, rename.KIND, links.KIND}
-    kinds = (arrival.kind_of, evacuation.kind_of, returns.kind_of, resize.kind_of, unshelve.kind_of)
+    assert set(journal_read.KINDS) == {maintain.KIND, moves.KIND, remove.KIND, rename.KIND, links.KIND}
+    kinds = (
+        maintain.kind_of_enabling,
+        arrival.kind_of,
+        evacuation.kind_of,
+        returns.kind_of,
+        resize.kind_of,
+        unshelve.kind_of,
+    )
     of_one = {kind_of("a") for kind_of in kinds}
     assert {f"{kind}a" for kind in journal_read.KINDS_OF_ONE} == of_one
     assert set(journal_read.STATES) == {journals.OPEN, journals.ROLLING_BACK, *journals.FINAL}

@@ -46,6 +46,7 @@ VALUES = {
     "ROLLBACK": "rollback",
     "APPLY": "apply",
     "ABORT": "abort",
+    "run.back": "rollback",
     "self.variable": "resize_expect_plan",
     "_prefix(args)": "resize_",
     "name": "resize_server",

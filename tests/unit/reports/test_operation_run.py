@@ -170,7 +170,7 @@ def test_after_an_evacuation_the_host_is_kept_from_coming_back_unseen():
 
 def test_a_drain_says_how_the_host_takes_servers_again():
     text = shown(drained()).text
-    assert "openstack compute service set --enable compute1 nova-compute" in text
+    assert "stackguard.nova.enable_host -i INVENTORY --check -e enable_host=compute1" in text
     assert "2 of 2 servers off the host" in text
 
 

@@ -80,6 +80,11 @@ CODES: t.Tuple[Code, ...] = (
                 "stays on the dead host, and you can recover it later."
             ),
             "zone-without-memory": Remedy("Free up memory on a host of the server's zone, or add a host."),
+            "zone-without-spare": Remedy(
+                "Free up memory in the zone, or add a host to it. Or let the series take fewer hosts at a time "
+                "(maintain_serial), or fewer spare hosts (maintain_keep_free): with 0, the guests of a host that fails "
+                "during the maintenance may find no place."
+            ),
             "zone-without-memory-and-may-stay": Remedy(
                 "Free up memory on a host of the server's zone, or add a host, or leave the server where it is "
                 "({option}=true)."
@@ -237,7 +242,8 @@ CODES: t.Tuple[Code, ...] = (
         absolute_with=(ALIVE, NO_PROOF, NO_ADDRESSES),
         of_server=True,
         override=(
-            "`object`: the host's name with `evacuate_fence=attested`: your word then replaces the proof. Or the "
+            "`object`: the host's name with `evacuate_fence=attested`, or in [remove_host](../guides/remove.md): your "
+            "word then replaces the proof. Or the "
             "server's name or uuid, if the fence doesn't cover one of its disks and the host shows no signs of "
             "life.\n\nNo override passes signs of life, `power`, `command` or `blocklist` without proof, or a "
             "blocklist without any address of the host."
@@ -276,6 +282,15 @@ CODES: t.Tuple[Code, ...] = (
             "alive": Remedy(
                 "Fence the host (evacuate_fence), wait until no guest runs on the host, then run the same "
                 "command again. No override is possible, because the host is alive."
+            ),
+            "removal-unproven": Remedy(
+                "Nothing was removed. If somebody has seen that the machine of {host} is off, wiped or gone for good, "
+                "attest it: override SG506 for {host} with your reason. Otherwise, keep its records: the host may come "
+                "back."
+            ),
+            "removal-alive": Remedy(
+                "Nothing was removed, because {host} is alive (evidence), and no override is possible. Drain the host "
+                "(drain_host), stop nova-compute and its agents, then run the same command again 2 minutes later.",
             ),
             "alive-before-fence": Remedy(
                 "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "

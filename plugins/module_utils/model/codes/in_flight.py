@@ -293,6 +293,25 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
+            "disabled-meanwhile": Remedy(
+                "Find out who has disabled the compute service of {host} since the maintenance began, and why: the "
+                "disabled reason is not that of the maintenance. When nothing speaks against the host any more, run "
+                "enable_host for it."
+            ),
+            "forced-down": Remedy(
+                "Find out who forced the compute service of {host} down: the host may have been evacuated. If it was, "
+                "run return_host for it. If it was not, let whoever forced it down take that back, then run the same "
+                "command again."
+            ),
+            "not-up-after-work": Remedy(
+                "Find out from the log of nova-compute on {host} why it does not report itself, then run the same "
+                "command again."
+            ),
+            "silent-since-start": Remedy(
+                "Wait a minute, then run the same command again: nova-compute on {host} has not reported itself since "
+                "it started. If it still does not, compare the clocks of the host and of the controllers, and look "
+                "at its log."
+            ),
             "disabled-before-drain-with-return": Remedy(
                 "Enable the compute service before the drain, or leave the guests on their new hosts "
                 "(rename_drain_return=false)."
@@ -432,10 +451,11 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "disabled-by-drain": Remedy(
                 "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it "
-                "back. "
-                "If the drain has ended and you want Nova to start servers on the host again, enable the host's "
-                "compute "
-                "service (openstack compute service set --enable)."
+                "back. If the drain has ended and you want Nova to start servers on the host again, run enable_host."
+            ),
+            "disabled-by-maintenance": Remedy(
+                "Run maintain_hosts with maintain_action=status. If the series is open, resume it, or end it with "
+                "maintain_action=abort. A host that stays disabled after that is proven and enabled by enable_host."
             ),
             "disabled-by-rename": Remedy(
                 "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
@@ -682,6 +702,10 @@ CODES: t.Tuple[Code, ...] = (
                 "Make sure that the run can read the cell, then run the same command again. If the cell has an "
                 "evacuation "
                 "record of this host, nova-compute destroys guests at its next start on this host."
+            ),
+            "proof-unread": Remedy(
+                "Make sure that the run can read the items of {host} that the evidence lists as not read, then run "
+                "the same command again. Until then, the host stays disabled."
             ),
             "return-undecided": Remedy(
                 "Make sure that the run can read the facts that this finding lists as not read, then run the playbook "
@@ -1117,6 +1141,110 @@ CODES: t.Tuple[Code, ...] = (
             "too-many-rows": Remedy(
                 "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit if you know why so many are "
                 "wrong. --diff shows the first rows."
+            ),
+        },
+    ),
+    Code(
+        "SG716",
+        "host-not-proven",
+        BLOCKER,
+        "The host is not what it was before its maintenance, or not fit for servers.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        why="""
+            A heartbeat proves only that nova-compute runs. Before a maintained host is enabled, it is compared with
+            what it was before: machine-id, uuids of the firmware and of libvirt, all its names, `compute_id`, the place
+            of its disks, memory, huge pages, CPUs, libvirt's secrets and its network agents. A host that comes back
+            with another name or without its `compute_id` becomes a second compute node at its next start; one whose
+            huge pages or NFS mount are missing fails each server that the scheduler sends to it.
+        """,
+        remedies={
+            "another-machine": Remedy(
+                "Find out which machine answers as {host}. If its mainboard or system disk was replaced on purpose, "
+                "override this finding."
+            ),
+            "another-name": Remedy(
+                "Give {host} back the name that the evidence shows as before, then run the same command again. The "
+                "host stays disabled until then."
+            ),
+            "another-compute-id": Remedy(
+                "Write the uuid that the evidence shows as before into compute_id of {host}, if the evidence shows no "
+                "other change of the machine, then run the same command again."
+            ),
+            "another-storage": Remedy(
+                "Find out why {host} keeps its disks elsewhere than before: a file system that is not mounted, or a "
+                "changed nova.conf. Then run the same command again."
+            ),
+            "not-rebooted": Remedy(
+                "Find out why {host} did not boot: it still has the boot id from before. Then run the same command "
+                "again."
+            ),
+            "less-memory": Remedy(
+                "Find out why {host} has less than before: a broken module, or options of the kernel such as "
+                "hugepages. Then run the same command again."
+            ),
+            "agent-not-alive": Remedy(
+                "Find out from the agent's log on {host} why neutron does not see it alive, then run the same command "
+                "again."
+            ),
+            "secret-missing": Remedy(
+                "Define the secret on {host} and set its value (virsh secret-define, virsh secret-set-value). Use the "
+                "secret of another host of the zone as the pattern (virsh secret-dumpxml UUID)."
+            ),
+            "start-refused": Remedy(
+                "Remove the cause in the evidence: nova-compute runs on {host} now, and would refuse its next start."
+            ),
+        },
+    ),
+    Code(
+        "SG717",
+        "ceph-not-writable",
+        BLOCKER,
+        "The host is not proven to be able to write to Ceph.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        why="""
+            A disk that opens is no proof that it can be written: Ceph refuses the writes of a client on its blocklist,
+            of a user that may only read, and to a pool that is full. Guests then boot read-only, or not at all. So an
+            object of a few bytes is written into Nova's pool with Nova's user, read back and removed.
+        """,
+        remedies={
+            "write-failed": Remedy(
+                "Find out from the reason why {host} cannot write: the caps of the user in nova.conf (profile rbd), "
+                "the OSD blocklist, or the cluster's health. Then run the same command again."
+            ),
+            "write-not-tried": Remedy(
+                "Make sure that the run can reach Ceph from {host} (python3-rbd, or the commands rbd, ceph and rados), "
+                "then run the same command again."
+            ),
+            "on-blocklist": Remedy(
+                "Find out who has put {host} on the OSD blocklist. If it was evacuated, run return_host for it."
+            ),
+        },
+    ),
+    Code(
+        "SG718",
+        "older-than-neighbours",
+        BLOCKER,
+        "The host runs older software than its neighbours, or than before, or has another CPU.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        why="""
+            Nova migrates no guest to an older QEMU, so a host that missed an upgrade takes no guest of its neighbours
+            any more, and empties into nobody. A newer one is no finding. A kernel that is older than before is the
+            sign of a boot from the wrong entry.
+        """,
+        remedies={
+            "older-than-neighbour": Remedy(
+                "Install on {host} the version of {program} that its neighbours have, or override this finding if the "
+                "zone is to have both."
+            ),
+            "older-kernel": Remedy(
+                "Find out why {host} runs an older kernel than before, or override this finding if it is meant to."
+            ),
+            "another-cpu": Remedy(
+                "Compare the features of the CPU in the evidence. If it is only described anew by a newer libvirt, or "
+                "is meant to differ, override this finding."
             ),
         },
     ),

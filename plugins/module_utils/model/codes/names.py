@@ -11,6 +11,7 @@ import typing as t
 from . import volumes
 from .code import (
     BLOCKER,
+    CELLS,
     DELETION,
     FORECAST,
     INFO,
@@ -1346,6 +1347,119 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "queue-commands": _QUEUE_COMMANDS,
             "request-held": _REQUEST_HELD,
+        },
+    ),
+    Code(
+        "SG331",
+        "removed-host-left",
+        WARNING,
+        "A compute host is gone, or was not seen, and some of its records are still there.",
+        overridden_by="the host's name",
+        do="""
+            [remove_host](../guides/remove.md) removes what is left, place by place, and names what it cannot remove.
+            `left in` in the evidence has the places. Remove nothing before somebody has seen that the machine is off,
+            wiped or gone: an entry of Ceph's blocklist and the `compute_id` file are what keeps a machine that comes
+            back from its old disks and from its old identity. By hand:
+
+            | left in | removed by |
+            |---|---|
+            | `compute service`, `compute node` | `openstack compute service delete ID`, once SG201 to SG207 are gone |
+            | `host mapping` | `nova-manage cell_v2 delete_host` |
+            | `aggregates` | `openstack aggregate remove host`; without a host mapping, Nova answers 404 |
+            | `resource providers` | each consumer's part first, then the provider |
+            | `network agents`, `chassis of OVN` | `openstack network agent delete ID`, once no port is bound there |
+            | `queues` | `rabbitmqctl delete_queue compute.HOST`, once nobody misses its requests ([SG329](SG329.md)) |
+            | `blocklist of Ceph` | `ceph osd blocklist rm`, last of all ([SG515](SG515.md)) |
+            | `cinder-volume` | `cinder-manage service remove`, once no volume names it |
+            | `hosts of Masakari` | `openstack segment host delete` |
+        """,
+        why="""
+            What a host leaves bites months later, when another machine gets its name: the new one cannot register, it
+            executes old requests, it is in the wrong zone at once, Ceph refuses its writes. Names are compared whole: a
+            host whose name is part of another's is another host.
+
+            Nova deletes a compute service's node by the id in the node's row: [with a wrong
+            one](../guides/links.md), it deletes another host's.
+
+            A host counts as gone if Nova has no compute service of its name, or one that is down while no host of the
+            audit has the name. It has no servers then (a host with servers is to be evacuated), and no operation of
+            this collection holds it. The finding stands for those of each single place ([SG302](SG302.md),
+            [SG303](SG303.md), [SG305](SG305.md), [SG329](SG329.md), [SG515](SG515.md), [SG713](SG713.md)), and has the
+            gravest of their severities. If Nova's rows of the host were archived (`nova-manage db
+            archive_deleted_rows`), its resource provider is [SG713](SG713.md), unchecked: nothing tells whose it was.
+        """,
+        remedies={
+            "left": Remedy(
+                "Verify that the machine of {host} is off, wiped or gone: nothing that was read proves it. If another "
+                "machine is to get the name {host}, delete each record in the evidence first: run the playbook "
+                "stackguard.nova.remove_host, or follow the page of SG331.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "no compute service has the name, and no cell has a server of it",
+                        (SERVICES, CELLS, PEOPLE),
+                        RECORD,
+                    ),
+                ),
+            ),
+            "service-down": Remedy(
+                "Find out whether {host} is only off, or gone for good. If it comes back, add it to the inventory and "
+                "leave its records as they are. If it is gone for good and its disks are wiped, delete each record: "
+                "run the playbook stackguard.nova.remove_host.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the service is down, no cell has a server of the host, and its machine is gone for good",
+                        (SERVICES, CELLS, PEOPLE),
+                        "the service, and each compute node that links to it",
+                    ),
+                ),
+            ),
+            "similar-name": Remedy(
+                "Find out whether the machine of {host} now has the similar name in the evidence. If it has, only the "
+                "records of the old name are left: leave the machine, its blocklist entries and its compute_id file "
+                "as they are."
+            ),
+            "alive": Remedy(
+                "Find out which machine this is: services of the name {host} are alive (evidence). Remove nothing of "
+                "it before."
+            ),
+        },
+    ),
+    Code(
+        "SG332",
+        "removal-not-safe",
+        BLOCKER,
+        "The host cannot be removed: Nova still needs it, or it is not known which host is meant.",
+        absolute=True,
+        why="""
+            Nova loses the servers of a host whose compute service is deleted: a soft-deleted, shelved or building
+            server, too, and one whose resize waits for its confirmation. So [remove_host](../guides/remove.md) counts
+            the servers of every cell itself, by the host and by its compute nodes. MySQL takes `Compute1` and
+            `compute1` for one name: what is deleted by name would be the other host's.
+        """,
+        remedies={
+            "has-servers": Remedy(
+                "Move, restore or delete these servers first: drain_host for a host that runs, evacuate_host for one "
+                "that is dead. A soft-deleted server is deleted for good by Nova after [DEFAULT] "
+                "reclaim_instance_interval, or, if its owner agrees, with openstack server delete --force UUID.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the host that is to be removed has servers",
+                        (CELLS, PEOPLE),
+                        "the servers, as their owners agree",
+                    ),
+                ),
+            ),
+            "another-spelling": Remedy(
+                "Find out which of the names in the evidence is right, and correct the others (SG301, SG302, SG303). "
+                "Then run the same command again."
+            ),
+            "unknown-name": Remedy(
+                "Check remove_host: no cell has, or had, a compute service or a compute node with the name {host}, and "
+                "nothing else that was read has it."
+            ),
         },
     ),
 )

@@ -188,7 +188,8 @@ def limits_of(request: RenameRequest, options: placement.DrainOptions) -> t.Dict
 def move_request(limits: t.Mapping[str, t.Any], **more: t.Any) -> MigrationRequest:
     """Return what the mover is asked for: so many guests at a time, whichever their hosts."""
     parallel = dict.fromkeys(("parallel", "per_source", "per_destination"), limits["parallel"])
-    return MigrationRequest(**parallel, timeout=limits["timeout"], within=limits["reason"], prefix="rename", **more)
+    rename = {"within": limits["reason"], "renames": True, "prefix": "rename"}
+    return MigrationRequest(**parallel, timeout=limits["timeout"], **rename, **more)
 
 
 def _moving_params(drain: _Drain, host: str) -> t.Dict[str, t.Any]:

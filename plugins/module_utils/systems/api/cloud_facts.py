@@ -91,7 +91,7 @@ def read_cloud(
     if hosts and ports is not None:
         routed = reader.attempt("routed_subnets", lambda: network.routed_subnets(connection, ports))
     ha_hosts = None
-    if hosts and "agents" in reader.parts and catalog is not None:
+    if "agents" in reader.parts and catalog is not None:
         ha_hosts = (
             reader.attempt("ha_hosts", lambda: masakari.list_ha_hosts(connection, reader.wanted))
             if masakari.HA in catalog

@@ -25,6 +25,20 @@ def list_ha_hosts(connection: t.Any, wanted: t.Callable[[str], bool]) -> t.List[
     ]
 
 
+def delete_ha_host(connection: t.Any, identity: str, name: str) -> bool:
+    """Delete a host of a failover segment; return whether it was there. Raises ApiError.
+
+    Masakari refuses it while it recovers a host of the segment. Another name under this uuid is another host's.
+    """
+    for segment in _all_pages(connection, "/segments", "segments"):
+        path = f"/segments/{segment['uuid']}/hosts"
+        for item in _all_pages(connection, path, "hosts"):
+            if str(item["uuid"]) == identity and item["name"] == name:
+                http.delete_if_there(connection, http.HA, f"{path}/{identity}")
+                return True
+    return False
+
+
 def _all_pages(connection: t.Any, path: str, key: str) -> t.Iterator[t.Dict[str, t.Any]]:
     """Masakari pages without saying so: the next page is asked for until one is empty."""
     params: t.Dict[str, t.Any] = {}

@@ -27,6 +27,8 @@ Json = t.Dict[str, t.Any]
 #: only where C(force) is false.
 LIVE_NEW = "2.68"
 LIVE_OLD = "2.30"
+#: A live migration is aborted also while it is queued or prepared.
+ABORT = "2.65"
 #: From 2.56 a cold migration takes a host.
 COLD = "2.56"
 PIN_WRITTEN = "2.104"
@@ -57,6 +59,11 @@ def live_migrate(connection: t.Any, uuid: str, host: str) -> None:
 def cold_migrate(connection: t.Any, uuid: str, host: str) -> None:
     """Ask for a cold migration to a host that the scheduler checks."""
     _act(connection, uuid, {"migrate": {"host": host}}, COLD)
+
+
+def abort_live_migration(connection: t.Any, uuid: str, migration: int) -> None:
+    """Ask Nova to abort a live migration, by its record's number. Raises :class:`ApiError`: 400 if it is too late."""
+    http.call(connection, http.COMPUTE, "DELETE", f"/servers/{uuid}/migrations/{migration}", ABORT)
 
 
 def confirm(connection: t.Any, uuid: str) -> None:

@@ -31,6 +31,7 @@ import dataclasses
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -77,6 +78,8 @@ _PROBE_SECONDS = 1
 EVERY = "all"
 _AT_ONCE = 1000
 
+#: How the name of the object begins that :func:`write_probe` writes; the host's name follows.
+PROBE = "stackguard-write-probe-"
 AUTO, LIBRARY, COMMAND = "auto", "library", "command"
 PROGRAMS = ("rbd", "ceph")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -177,6 +180,9 @@ class Ceph(t.Protocol):
     def ask(self, question: str) -> Json:
         """Return the monitors' answer to a command that only reads, such as C(mgr dump)."""
 
+    def written(self, name: str, text: str) -> str:
+        """Write an object that is no image's, and return what is read back of it. It is removed again."""
+
     def in_pool(self, pool: str) -> t.ContextManager[Ceph]:
         """Open another pool of the same cluster."""
 
@@ -249,6 +255,26 @@ def rights_of(options: RbdOptions) -> CephRights:
             return ceph.rights()
     except CephError as error:
         return CephRights(reason=str(error))
+
+
+def write_probe(options: RbdOptions) -> bool:
+    """Write a small object into the pool, read it back and remove it; return True. Raises :class:`CephError`.
+
+    A disk that can be opened is no proof that it can be written: Ceph refuses writes to a client on the blocklist, to a
+    user that may only read, and to a pool that is full. The object is named after this host: what a run that was killed
+    leaves behind is one object of some bytes, which the next probe of this host writes over and removes. No image has
+    such a name (C(rbd_header.ID), C(rbd_data.ID...), C(NAME.rbd)).
+    """
+
+    def probe() -> bool:
+        text = secrets.token_hex(16)
+        with connect(options) as ceph:
+            found = ceph.written(f"{PROBE}{socket.gethostname()}", text)
+        if found != text:
+            raise CephError(f"Ceph pool {options.pool}: what was read back of an object is not what was written")
+        return True
+
+    return within(PATIENCE, f"Ceph pool {options.pool}", probe)
 
 
 def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts, until: float) -> t.Optional[t.List[RbdVolume]]:
@@ -680,6 +706,16 @@ class _Library(_Monitors):
     def ask(self, question: str) -> Json:
         return self._command({"prefix": question, "format": "json"})
 
+    def written(self, name: str, text: str) -> str:
+        with self._errors(f"write the object {name}"):
+            self._pool.write_full(name, text.encode())
+        try:
+            with self._errors(f"read the object {name}"):
+                return str(self._pool.read(name, len(text) + 1).decode("utf-8", "replace"))
+        finally:
+            with self._errors(f"remove the object {name}"):
+                self._pool.remove_object(name)
+
     def _order(self, word: str, action: str, address: str, seconds: t.Optional[int], as_range: bool) -> None:
         command: t.Dict[str, t.Any] = {"prefix": f"osd {word}", f"{word}op": action, "addr": address}
         if as_range:
@@ -813,6 +849,14 @@ class _Commands(_Monitors):
     def ask(self, question: str) -> Json:
         return self._ceph(*question.split())
 
+    def written(self, name: str, text: str) -> str:
+        # An attribute, not data: a file to write from would have to be in the container in which the command may run.
+        self._rados("setxattr", name, "probe", text)
+        try:
+            return self._rados("getxattr", name, "probe").strip()
+        finally:
+            self._rados("rm", name)
+
     def _order(self, word: str, action: str, address: str, seconds: t.Optional[int], as_range: bool) -> None:
         words = ["osd", word, *(["range"] if as_range else []), action, address]
         self._ceph(*words, *([] if seconds is None else [str(seconds)]), answers=False)
@@ -831,7 +875,14 @@ class _Commands(_Monitors):
     def _ceph(self, *words: str, answers: bool = True) -> Json:
         return self._run("ceph", list(words), answers)
 
+    def _rados(self, *words: str) -> str:
+        return self._told("rados", [*words, f"--pool={self._options.pool}"], False)
+
     def _run(self, program: str, words: t.Sequence[str], answers: bool) -> Json:
+        told = self._told(program, words, answers)
+        return _json(told, " ".join([program, *words])) if answers else None
+
+    def _told(self, program: str, words: t.Sequence[str], answers: bool) -> str:
         options = [f"--id={self._options.user}"] if self._options.user else []
         options += [f"--conf={self._options.conf}"] if self._options.conf else []
         options += self._keyrings()
@@ -848,7 +899,7 @@ class _Commands(_Monitors):
         if done.returncode:
             said = " ".join(done.stderr.decode("utf-8", "replace").split())[-400:]
             raise _FailedError(f"{shown}: exit status {done.returncode}: {said}", done.returncode)
-        return _json(done.stdout.decode("utf-8", "replace"), shown) if answers else None
+        return done.stdout.decode("utf-8", "replace")
 
     def _keyrings(self) -> t.List[str]:
         """Return the option with the keyrings of nova-compute's container, as Ceph itself would look for them there."""

@@ -30,9 +30,10 @@ except ImportError:
     SQLALCHEMY = False  # reported by the action, see systems/db/engine.py
 
 #: Operations that read all that an audit reads, those that read and set request specs, and those that use no database.
-_READERS = ("audit", "rename_host", "return_host", "repair_links")
+_MAINTAINERS = ("maintain_hosts", "enable_host")
+_READERS = ("audit", "rename_host", "return_host", "repair_links", "remove_host", *_MAINTAINERS)
 #: Those of them that look for requests that wait in RabbitMQ.
-_BROKERS = ("audit", "rename_host", "return_host")
+_BROKERS = ("audit", "rename_host", "return_host", "remove_host", *_MAINTAINERS)
 #: Those that read and write the pin in a request spec, of a Nova whose API does not.
 _SPECS = ("resize_server", "unshelve_server", "pin_servers")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")

@@ -625,7 +625,7 @@ def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.G
     """Find out whether the user may run a plan's statements, by running them on no row, rolled back.
 
     An update is probed as it is done: SELECT ... FOR UPDATE, then UPDATE of each column with itself; C(lock) is
-    SELECT ... FOR SHARE. A refusal is
+    SELECT ... FOR SHARE, C(delete) a DELETE. A refusal is
     a Grant with ``allowed`` False; a database that cannot be reached refuses everything. Raises
     :class:`DatabaseError` where the list of cells cannot be read.
     """
@@ -664,6 +664,8 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
         with connection.begin_nested():
             if action == "select":
                 connection.execute(sa.select(*[source.c[column] for column in present]).where(sa.false())).all()
+            elif action == "delete":
+                connection.execute(sa.delete(source).where(sa.false()))
             elif action == "lock":
                 connection.execute(sa.select(key).where(sa.false()).with_for_update(read=True)).all()
             else:

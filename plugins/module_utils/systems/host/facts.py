@@ -102,6 +102,8 @@ class HostOptions:
     #: False: images are listed by name only. Details: what a fence by the blocklist needs. Volumes, and where they are.
     rbd_open: bool = True
     rbd_details: bool = False
+    #: Whether a write is tried.
+    rbd_write: bool = False
     rbd_volumes: t.Tuple[str, ...] = ()
     rbd_volume_pools: t.Tuple[str, ...] = ()
     #: Instead of what nova.conf says; words put before rbd and ceph.
@@ -196,6 +198,8 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         offers=offers,
         guest_cpus=cpus,
         start=None if conf is None else start_checks.read(conf, service, options.libvirt_uri),
+        kernel_release=os.uname().release,
+        cpus=os.cpu_count(),
     )
 
 
@@ -299,11 +303,18 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf], service: nova_compute
         return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
 
     found = _first(read, pools)
+
+    def own() -> rbd.RbdOptions:
+        # QEMU opens the images as the user in nova.conf, whoever looks at them here.
+        return places.options(nova, service, found.pool, None, options.rbd_conf, options.ceph_command)
+
+    if options.rbd_write and images:
+        parts = Parts()
+        written = parts.read("written", lambda: rbd.write_probe(own()))
+        found = dataclasses.replace(found, written=written, unread=[*found.unread, *parts.unread])
     if not options.rbd_details or options.rbd_user in (None, nova.rbd_user):
         return found
-    # QEMU opens the images as the user in nova.conf, whoever looks at them here.
-    own = places.options(nova, service, found.pool, None, options.rbd_conf, options.ceph_command)
-    return dataclasses.replace(found, nova_rights=rbd.rights_of(own))
+    return dataclasses.replace(found, nova_rights=rbd.rights_of(own()))
 
 
 def _first(read: t.Callable[[str], RbdFacts], pools: t.Sequence[str]) -> RbdFacts:

@@ -10,7 +10,7 @@ import types
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, masakari
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
 
 SCOPE = ["compute1", "cn7"]
@@ -33,8 +33,12 @@ class Masakari:
     def __init__(self, segments: dict[str, list[str]]) -> None:
         self.segments = segments
 
-    def request(self, path: str, _method: str, **arguments: t.Any) -> t.Any:
+    def request(self, path: str, method: str, **arguments: t.Any) -> t.Any:
         names = list(self.segments)
+        if method == "DELETE":
+            _segments, segment, _hosts, name = path.strip("/").split("/")
+            self.segments[segment].remove(name)
+            return types.SimpleNamespace(status_code=204, content=b"", json=dict)
         key = "segments"
         if path != "/segments":
             key, names = "hosts", self.segments[path.split("/")[2]]
@@ -57,3 +61,12 @@ def test_records_of_masakari_of_the_names_in_scope_are_read_over_all_pages() -> 
     read = cloud_facts.read_cloud(player, SCOPE)
     assert read.ha_hosts is None
     assert "ha_hosts" in reasons(read)
+
+
+def test_a_record_is_deleted_by_its_uuid_and_its_name() -> None:
+    player = scoped()
+    player.instance_ha = Masakari({"rack1": ["compute2"], "rack7": ["compute9", "compute91"]})
+    assert not masakari.delete_ha_host(player, "compute9", "another")
+    assert masakari.delete_ha_host(player, "compute9", "compute9")
+    assert player.instance_ha.segments == {"rack1": ["compute2"], "rack7": ["compute91"]}
+    assert not masakari.delete_ha_host(player, "compute9", "compute9")
