@@ -65,6 +65,11 @@ class Server:
         """Pool and image that it boots from."""
         return f"volumes/volume-{self.volumes[0]}" if self.volumes else f"vms/{self.id}_disk"
 
+    @property
+    def root_device(self) -> str:
+        """Its device in QEMU: Nova names that of a volume, libvirt any other."""
+        return f"ua-{self.volumes[0]}" if self.volumes else "virtio-disk0"
+
 
 def servers() -> dict[str, Server]:
     rows = json.loads(lab("guests", "list", "--json"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from . import cloud, playbook
-from .screen import Screen
+from .screen import DemoError, Screen
 
 HOST, OTHER = "compute2", "compute3"
 NEW_NAME = "cn-rack9.example"
@@ -67,7 +67,7 @@ def play(screen: Screen) -> None:
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
     screen.claim(f"the disk of {LOST} has two QEMU processes: two RBD watchers", opened == [2, 1, 1], opened)
     screen.claim(f"the processes on {HOST} are the original ones", cloud.domains(HOST) == before)
-    _both_write(screen, disks[LOST], before[guests[LOST].id].name)
+    _both_write(screen, guests[LOST], before[guests[LOST].id].name)
 
     screen.tell(
         "The operator finds the cause, and restores the old name. (When nova-compute of Nova 34 refuses to start, its "
@@ -147,7 +147,7 @@ def _evacuate(screen: Screen) -> None:
     screen.quote(cloud.server_table(*GUESTS))
 
 
-def _both_write(screen: Screen, disk: str, domain: str) -> None:
+def _both_write(screen: Screen, guest: cloud.Server, domain: str) -> None:
     screen.tell(
         "Does the exclusive lock of Ceph prevent the worst? No: the lock moves to the QEMU that writes. The two QEMU "
         f"processes of {LOST} write in turn to the same place of the disk. (The demo uses the QEMU monitor for this, "
@@ -155,12 +155,16 @@ def _both_write(screen: Screen, disk: str, domain: str) -> None:
     )
     rows = [("writes", "then the disk holds")]
     for host, letter in ((HOST, "A"), (OTHER, "B"), (HOST, "C")):
-        cloud.on_host(
+        device = f"/machine/peripheral/{guest.root_device}/virtio-backend"
+        said = cloud.on_host(
             host,
             f"""virsh qemu-monitor-command {domain} --hmp \
-            'qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P {ord(letter)} {OFFSET} {LENGTH}"'""",
+            'qemu-io -d {device} "write -P {ord(letter)} {OFFSET} {LENGTH}"'""",
         )
-        held = _read(disk)
+        # The monitor says a refusal, and virsh succeeds all the same.
+        if f"wrote {LENGTH}/{LENGTH} bytes" not in said:
+            raise DemoError(f"the QEMU on {host} did not write to {device}: {said}")
+        held = _read(guest.root_disk)
         rows.append((f"{letter * 4}  from {host}", held[:4]))
         if held != letter * LENGTH:
             break
