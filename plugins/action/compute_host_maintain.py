@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible.errors import AnsibleError
+
 from ..module_utils.engine import lifecycle, run_owner, server_run
 from ..module_utils.maintain import operation as maintenance
 from ..module_utils.maintain import plan as plans
@@ -82,8 +84,10 @@ class ActionModule(JournaledRun):
             works = [name for name in ("tasks", "command", "reboot") if args[name]]
             if not args["only_enable"] and len(works) != 1:
                 return f"set exactly one of these options: {prefix}tasks, {prefix}command, {prefix}reboot"
-        if args["tasks"] and args["action"] in ("apply", "resume") and not os.path.isfile(args["tasks"]):
-            return f"{prefix}tasks: there is no file {args['tasks']} on the Ansible controller"
+        if args["tasks"] and args["action"] in ("apply", "resume"):
+            problem = self._tasks_problem(args["tasks"])
+            if problem is not None:
+                return f"{prefix}tasks: {problem}"
         test = args["test_server"] or {}
         strange = sorted(set(test) - {*_TEST, "project"})
         if strange or (test and any(not test.get(name) for name in _TEST)):
@@ -92,6 +96,18 @@ class ActionModule(JournaledRun):
             server_selection.check_numbers(args, _LEAST)
         except server_selection.OptionError as error:
             return str(error)
+        return None
+
+    def _tasks_problem(self, path: str) -> t.Optional[str]:
+        """Return why a file has no tasks. Included where the first host is empty, it would end the run there."""
+        if not os.path.isfile(path):
+            return f"there is no file {path} on the Ansible controller"
+        try:
+            found = self._loader.load_from_file(path)
+        except AnsibleError as error:
+            return f"{path} cannot be parsed: {str(error).splitlines()[0]}"
+        if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+            return f"{path} is not a list of tasks"
         return None
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:

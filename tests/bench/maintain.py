@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / ".build" / "dev"), str(ROOT / "tests")]
 from labkit import guests as guestkit  # noqa: E402
 from labkit import lab as labs  # noqa: E402
 from labkit import playbook, zoning  # noqa: E402
+from labkit.maintaining import put_into  # noqa: E402
 
 GUESTS = int(os.environ.get("STACKGUARD_BENCH_GUESTS") or 3)
 HOSTS = ("compute1", "compute2", "compute3")
@@ -31,15 +32,6 @@ HOSTS = ("compute1", "compute2", "compute3")
 AT_ONCE = 2
 MOVES = """SELECT instance_uuid, source_compute, dest_compute, created_at, updated_at FROM migrations
            WHERE migration_type = 'live-migration' AND status = 'completed' AND id > %s ORDER BY id"""
-
-
-def put_into(lab, zone):
-    """Have compute3 in this zone and in no other."""
-    rows = {row["name"]: row for row in lab.compute("GET", "/os-aggregates")["aggregates"]}
-    for name in sorted(("az1", "az2"), key=lambda name: name == zone):
-        act = "add_host" if name == zone else "remove_host"
-        if ("compute3" in rows[name]["hosts"]) != (name == zone):
-            lab.compute("POST", f"/os-aggregates/{rows[name]['id']}/action", {act: {"host": "compute3"}})
 
 
 def last(lab):
@@ -78,7 +70,7 @@ def main() -> None:
     try:
         for host in HOSTS:
             guestkit.create(lab, f"g{host[-1]}-", str(GUESTS), "--on", host)
-        home = {row["id"]: row["OS-EXT-SRV-ATTR:host"] for row in guestkit.every(lab).values()}
+        home = {row["id"]: row["host"] for row in guestkit.every(lab).values()}
         before = last(lab)
         runs = playbook.Playbooks(lab, {"cloud": "lab"})
         given = {"maintain_hosts": list(HOSTS), "maintain_command": "true"}
@@ -86,7 +78,7 @@ def main() -> None:
         runs.finish(runs.start("maintain_hosts", (), variables={**own, **given}), timeout=3600).ok()
         rows = lab.sql("cell1", MOVES, before)
         guarded = seconds(rows)
-        back = [row for row in guestkit.every(lab).values() if row["OS-EXT-SRV-ATTR:host"] != home[row["id"]]]
+        back = [row for row in guestkit.every(lab).values() if row["host"] != home[row["id"]]]
         move(lab, [(row["id"], home[row["id"]]) for row in back])
         before = last(lab)
         for host in HOSTS:

@@ -10,99 +10,17 @@ All three hosts are in one zone. A host that goes off is switched on again a mom
 from __future__ import annotations
 
 import contextlib
+import json
 import random
-import threading
 
 import pytest
-from labkit import guests as guestkit
 from labkit import killing, waiting, zoning
-from labkit.zoning import FAR, NEIGHBOUR, SOURCE, state_dir
+from labkit.maintaining import ENABLED, HOSTS, boots, domains, firmware, maintain, running, series, services, start
+from labkit.zoning import FAR, NEIGHBOUR, SOURCE
+
+__all__ = ["firmware", "series"]
 
 matrix = pytest.mark.matrix
-HOSTS = [SOURCE, NEIGHBOUR, FAR]
-
-
-def put_into(lab, zone):
-    """Have compute3 in this zone and in no other, as an earlier test may have left it."""
-    rows = {row["name"]: row for row in lab.compute("GET", "/os-aggregates")["aggregates"]}
-    for name in sorted(("az1", "az2"), key=lambda name: name == zone):
-        act = "add_host" if name == zone else "remove_host"
-        if (FAR in rows[name]["hosts"]) != (name == zone):
-            lab.compute("POST", f"/os-aggregates/{rows[name]['id']}/action", {act: {"host": FAR}})
-
-
-@contextlib.contextmanager
-def one_zone(lab):
-    """compute3 in az1, too."""
-    put_into(lab, "az1")
-    try:
-        yield
-    finally:
-        zoning.tidy(lab)
-        put_into(lab, "az2")
-
-
-@pytest.fixture
-def firmware(lab):
-    """Switches hosts on that have gone off by themselves; what is in ``broken`` is done before one boots."""
-    stop, broken = threading.Event(), {}
-
-    def watch():
-        while not stop.wait(1):
-            for host in HOSTS:
-                if not lab.command("ssh", host, "true", check=False, timeout=20).returncode:
-                    continue
-                if lab.command("host", host, "power-on", check=False).returncode == 0 and host in broken:
-                    broken.pop(host)()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    yield broken
-    stop.set()
-    thread.join(60)
-
-
-@pytest.fixture
-def series(lab):
-    """Guests on each host of one zone."""
-    zoning.tidy(lab)
-    with one_zone(lab):
-        guestkit.create(lab, "a", "2", "--on", SOURCE)
-        guestkit.create(lab, "b", "1", "--on", NEIGHBOUR)
-        guestkit.create(lab, "c", "1", "--on", FAR)
-        yield lab
-    zoning.tidy(lab)
-
-
-def start(playbooks, flags=(), name="maintain_hosts", **given):
-    own = {
-        "stackguard_state_dir": str(state_dir(playbooks.lab)),
-        "nova_api_db_url": playbooks.lab.info["nova_api_db_url"],
-    }
-    return playbooks.start(name, (), variables={**own, **given}, flags=flags)
-
-
-def maintain(playbooks, flags=(), **given):
-    given = {"maintain_hosts": HOSTS, "maintain_reboot": True, "maintain_back_timeout": 600, **given}
-    return playbooks.finish(start(playbooks, flags, **given), timeout=2400)
-
-
-def boots(lab):
-    return {host: lab.ssh(host, "cat /proc/sys/kernel/random/boot_id").strip() for host in HOSTS}
-
-
-def services(lab):
-    return {host: (lab.service(host)["status"], lab.service(host)["disabled_reason"]) for host in HOSTS}
-
-
-def running(lab):
-    """Name to uuid of the guests, all of them active where Nova shows them."""
-    rows = guestkit.every(lab)
-    assert {row["status"] for row in rows.values()} == {"ACTIVE"}
-    return {row["name"]: row["id"] for row in rows.values()}
-
-
-ENABLED = dict.fromkeys(HOSTS, ("enabled", None))
 
 
 def test_a_host_is_emptied_worked_on_proven_and_enabled(series, playbooks):
@@ -153,7 +71,7 @@ def test_a_host_that_is_not_as_before_stops_the_series(series, playbooks, tmp_pa
     lab, guests = series, running(series)
     spoil, mend = CHANGES[change]
     tasks = tmp_path / "tasks.yml"
-    tasks.write_text(f"- name: Change the host\n  ansible.builtin.shell: {spoil}\n  changed_when: true\n")
+    tasks.write_text(f"- name: Change the host\n  ansible.builtin.shell: {json.dumps(spoil)}\n  changed_when: true\n")
     given = {"maintain_reboot": None, "maintain_tasks": str(tasks), "maintain_hosts": [SOURCE, NEIGHBOUR]}
     try:
         refused = maintain(playbooks, maintain_back_timeout=90, **given).failed()
@@ -185,6 +103,7 @@ def test_killed_at_random_ten_times_the_same_command_goes_on(series, playbooks, 
     assert result.stats["state"] in ("finished", "none")
     assert services(lab) == ENABLED
     assert running(lab) == guests
+    assert sorted(domains(lab)) == sorted(guests.values()), "each guest runs once"
     after = boots(lab)
     assert all(after[host] != before[host] for host in HOSTS)
 

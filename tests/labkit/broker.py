@@ -15,8 +15,9 @@ import kombu
 from amqp.exceptions import NotFound
 url, queue, what = json.loads(sys.argv[1])
 with kombu.Connection(url) as connection:
-    if what == "leave":
+    if what in ("declare", "leave"):
         connection.channel().queue_declare(queue, durable=False, auto_delete=False)
+    if what == "leave":
         connection.Producer().publish({"oslo.message": "{}"}, routing_key=queue)
     try:
         found = connection.channel().queue_declare(queue, passive=True).message_count
@@ -47,6 +48,11 @@ def messages(lab, queue):
 def leave(lab, queue):
     """Leave a request in a queue, as a host that once bore the name does."""
     return _ask(lab, queue, "leave")
+
+
+def declare(lab, queue):
+    """Leave an empty queue."""
+    return _ask(lab, queue, "declare")
 
 
 def forget(lab, name):

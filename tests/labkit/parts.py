@@ -117,6 +117,8 @@ KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 CELLS = "tests/integration/test_cells.py"
 REMOVE = "tests/integration/test_remove.py"
+MAINTAIN_AGENTS = "tests/integration/test_maintain_agents.py"
+REMOVE_LEFTOVERS = "tests/integration/test_remove_leftovers.py"
 REMOVE_OVN = "tests/integration/test_remove_ovn.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
@@ -196,7 +198,9 @@ PARTS = {
     "moves": MatrixPart("drains and migrations, broken off and attacked in every way; destinations that are no good"),
     "maintain": MatrixPart("hosts maintained in series: rebooted, not as before, ended, tried with a server"),
     "maintain-killed": MatrixPart("three hosts rebooted in series, killed at random ten times"),
-    "remove": MatrixPart("a host removed, killed and not; its name again on an empty machine", (REMOVE,)),
+    "remove": MatrixPart(
+        "a host removed, killed and not; its name again on an empty machine; leftovers", (REMOVE, REMOVE_LEFTOVERS)
+    ),
     "zones": MatrixPart("resizes, unshelvings and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -254,7 +258,15 @@ PARTS = {
     "operations-ovn": MatrixPart(
         "OVN: doctor, audit, drain, evacuation, return, rename by drain", OVN_OPERATIONS, Shape(l2="ovn")
     ),
-    "remove-ovn": MatrixPart("OVN: the chassis of a host that is removed", (REMOVE_OVN,), Shape(l2="ovn")),
+    "maintain-ovs": MatrixPart(
+        "Open vSwitch: a maintained host whose agent is dead", (MAINTAIN_AGENTS,), Shape(l2="ovs")
+    ),
+    "maintain-ovn": MatrixPart(
+        "OVN: a maintained host whose chassis is dead; the chassis of a host that is removed",
+        (MAINTAIN_AGENTS, REMOVE_OVN),
+        Shape(l2="ovn"),
+        whole=(MAINTAIN_AGENTS,),
+    ),
     "crash-ovn": MatrixPart("OVN: renames killed at each step, under packets", OVN_KILLED, Shape(l2="ovn")),
     "crash-ovn-random": MatrixPart("OVN: renames killed at random, under packets", OVN_KILLED, Shape(l2="ovn")),
     "rename-ovn-rbac": _ovn_of("renames where RBAC forbids ovn-controller to write its hostname", ovn="rbac"),

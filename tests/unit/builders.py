@@ -725,7 +725,7 @@ def child_provider(number, name):
 def agent(number, host, agent_type=_L2[0], binary=_L2[1], **changes):
     """A network agent that is alive."""
     key = uid("agent", number) if agent_type == _L2[0] else uid("agent", number, agent_type)
-    return dataclasses.replace(facts.ApiAgent(key, agent_type, binary, host, True), **changes)
+    return dataclasses.replace(facts.ApiAgent(key, agent_type, binary, host, True, "2026-11-21 06:00:00"), **changes)
 
 
 def port(number, index, host, vif_type="ovs", **changes):

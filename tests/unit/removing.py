@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError, TimedOutError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
@@ -90,6 +90,8 @@ class World:
         #: What a step asks before it changes something, such as whether this is still its operation.
         self.cloud, self.options, self.asked = None, {}, 0
         self.remarks = []
+        #: Agents that neutron still shows, and for how many looks.
+        self.deleted, self.late = [], 0
         #: Queues that are gone.
         self.emptied = set()
 
@@ -189,10 +191,19 @@ class World:
     # --- the others
 
     def delete_agent(self, _cloud, identity):
+        self.deleted += [row for row in self.some.rows("agents") if row.id == identity]
         self.some = self.some.drop("agents", {"id": identity})
 
     def agents_now(self, _cloud, host):
-        return [row for row in self.some.rows("agents") if row.host == host]
+        shown = [*self.some.rows("agents"), *(self.deleted if self.late > 0 else [])]
+        self.late -= 1
+        return [row for row in shown if row.host == host]
+
+    def wait(self, what, timeout, seen):
+        for _second in range(timeout):
+            if seen() is not None:
+                return
+        raise TimedOutError(what())
 
     def delete_ha_host(self, _cloud, identity, name):
         rows = self.some.bundle.cloud.ha_hosts

@@ -149,6 +149,12 @@ def left(storage: BlockStorage, servers: t.Sequence[ApiServer]) -> Items:
             by_server.setdefault(row.server, []).append(row)
         for uuid, rows in sorted(by_server.items(), key=lambda item: str(item[0])):
             yield from _left_of(storage, volume, uuid, rows, known)
+    for row in storage.strays:
+        # A move of a volume that the server has no more: Nova does not show it, so that it was not asked for.
+        server = known.get(row.server or "")
+        if server is not None and server.task_state is None and row.volume not in server.volumes:
+            evidence = {"volume": row.volume, "attachments": [_shown(row)]}
+            yield from _reserved(Subject("instance", server.id, server.name, server.host), evidence, [row])
 
 
 def _left_of(
@@ -171,10 +177,16 @@ def _left_of(
         words = {"server": uuid, "volume": volume.id}
         yield finding("SG525", subject, evidence, remedy_text("SG525", "twice", **words))
     elif not has and not busy and (storage.whole or server is not None):
-        for row in rows:
-            if row.status == RESERVED and row.host is None:
-                words = {"server": uuid or "SERVER", "attachment": row.id}
-                yield finding("SG525", subject, evidence, remedy_text("SG525", "reserved", **words))
+        yield from _reserved(subject, evidence, rows)
+
+
+def _reserved(
+    subject: Subject, evidence: t.Mapping[str, t.Any], rows: t.Iterable[VolumeAttachment]
+) -> t.Iterator[Finding]:
+    for row in rows:
+        if row.status == RESERVED and row.host is None:
+            words = {"server": row.server or "SERVER", "attachment": row.id}
+            yield finding("SG525", subject, evidence, remedy_text("SG525", "reserved", **words))
 
 
 def _shown(row: VolumeAttachment) -> t.List[t.Optional[str]]:

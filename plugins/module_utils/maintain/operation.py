@@ -24,7 +24,7 @@ from ..hazards import in_flight
 from ..model import approval, findings, releases
 from ..model.facts import ApiService, FactsError
 from ..model.findings import Checked
-from ..model.plan import Plan
+from ..model.plan import Plan, Step
 from ..model.requests import MigrationRequest
 from ..model.wording import count
 from ..moves import evidence as move_evidence
@@ -132,9 +132,16 @@ class Maintenance(Planned):
             # What failed then may have been repaired since: all is tried once more.
             kept = {key: entry for key, entry in journal.get("memory", {}).items() if not key.startswith("move:")}
             journal = {**journal, "memory": kept}
+            self.look_again(journal)
         open_journal = OpenJournal.take_up(self.run, journal, "goes on" if again else note)
         evidence.remove_stale(journal, self.options["evidence_dir"])
         return self.forward(open_journal) if why is None else self.backward(open_journal, why)
+
+    def look_again(self, journal: Result) -> None:
+        """Have hosts judged once more of which nothing has come yet: a judgement is good for the run that made it.
+
+        Raises Refused.
+        """
 
     def _taken_anew(self) -> Result:
         given = self.options
@@ -216,8 +223,8 @@ class Maintenance(Planned):
             "hosts": hosts_of(open_journal.journal),
             "report": report,
             "msg": (
-                f"{error}. No other host is touched. To go on, run the same command again. To end the series, add "
-                f"{action}={lifecycle.ABORT}"
+                f"{str(error).rstrip('.')}. No other host is touched. To go on, run the same command again. To end "
+                f"the series, add {action}={lifecycle.ABORT}"
             ),
         }
 
@@ -299,6 +306,19 @@ class Series(Maintenance):
         """Return what an open operation is to do."""
         return f"maintenance of {journal['subject']}"
 
+    def look_again(self, journal: Result) -> None:
+        """Take back that a host has room whose turn has not come, and the proof of one that is not enabled."""
+        states = dict(journal["steps"])
+
+        def of(action: str, step: Step) -> t.List[str]:
+            return [states.get(f"{action}:{host}", journals.PENDING) for host in step.params["hosts"]]
+
+        for step in runner.plan_of(journal).steps:
+            untouched = step.action == "room" and set(of("hold", step)) == {journals.PENDING}
+            if untouched or (step.action == "prove" and set(of("enable", step)) != {journals.DONE}):
+                states[step.name] = journals.PENDING
+        journal["steps"] = states
+
     def prepare(self) -> Prepared:
         """Read, judge and plan the whole series."""
         self._refuse_old()
@@ -367,14 +387,29 @@ class Enabling(Maintenance):
             )
             raise self._refused(checked, checked.findings, 1)
         node = hypervisors.find_node(self.cloud, host)
-        request = verify.ProofRequest(host, self._inventory_name(bundle, host), self.run.operation_id, "")
+        checked = self._proven(bundle, host, self.run.operation_id)
+        if node is None:
+            raise self._refused(checked, (), 1)
+        report = steps.report_of(checked, self.run.clock.now(), 1, self.run.overrides)
+        return self._prepared(host, service, node.id, report)
+
+    def look_again(self, journal: Result) -> None:
+        """Prove the host once more, where the run before has not enabled it."""
+        pending = [step for step in runner.plan_of(journal).steps if step.action == "enable"]
+        if any(journal["steps"].get(step.name) != journals.DONE for step in pending):
+            bundle, (host,) = self._named()
+            self._proven(bundle, host, str(journal["operation_id"]))
+
+    def _proven(self, bundle: t.Any, host: str, operation_id: str) -> Checked:
+        """Return what is said of a host that is proven. Raises Refused."""
+        bundle, heard = steps.hear_agents(self.run.systems, bundle, [host])
+        request = verify.ProofRequest(host, self._inventory_name(bundle, host), operation_id, "", heard=heard)
         checked = self._relevant(verify.unproven(bundle, request))
         self.run.say(findings_text(checked, self.run.overrides))
         standing = findings.blocking_findings(checked.findings, self.run.overrides)
-        if standing or node is None or (checked.unchecked and not self.run.check_mode):
+        if standing or (checked.unchecked and not self.run.check_mode):
             raise self._refused(checked, standing, 1)
-        report = steps.report_of(checked, self.run.clock.now(), 1, self.run.overrides)
-        return self._prepared(host, service, node.id, report)
+        return checked
 
     def _prepared(self, host: str, service: ApiService, provider: str, report: Result) -> Prepared:
         taken = self._taken_anew()

@@ -10,14 +10,15 @@ and calls again with the answers. Nothing is remembered between two calls but th
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
-from ..engine.runner import Action, Done, StepError
+from ..engine.runner import Action, Done, StepError, TimedOutError
 from ..engine.service_status import ServiceStatus
 from ..engine.systems import Memory, Params, Systems, as_step_error
 from ..model import findings
-from ..model.facts import Bundle, FactsError
+from ..model.facts import ApiAgent, Bundle, FactsError
 from ..model.findings import Checked, blocking_findings
 from ..model.lookups import OURS
 from ..model.names import conf_host
@@ -28,7 +29,7 @@ from ..moves import mover
 from ..moves.steps import Hold
 from ..records import evidence
 from ..reports.terminal import findings_text
-from ..systems.api import compute_services, server_records, trial_servers
+from ..systems.api import compute_services, network, server_records, trial_servers
 from . import preflight as checks
 from . import verify
 from .plan import Work
@@ -39,6 +40,9 @@ Json = t.Dict[str, t.Any]
 READ_HOSTS, READ_CLOUD, WORK, PROBE = "read_hosts", "read_cloud", "work", "probe"
 #: Seconds in which a test server starts, moves, and is deleted, each.
 TEST = 600
+#: Seconds in which an agent that lives has reported itself twice: they report every 30 s, and OVN's answer a ping that
+#: neutron sends after half of agent_down_time (75 s), when somebody asks.
+HEARD = 120
 #: Codes that say nothing without the databases, whose URL an operator need not give.
 _OF_DATABASES = "SG2"
 
@@ -204,8 +208,9 @@ class FindRoom:
         now, first = moment(self.context.now()), moment(min(begun))
         if now is None or first is None:
             return ""
-        hours = (now - first).total_seconds() / done * len(params["rest"]) / 3600
-        return f"; about {hours:.1f} hours left for {count(len(params['rest']), 'host')}"
+        minutes = (now - first).total_seconds() / done * len(params["rest"]) / 60
+        left = f"{minutes / 60:.1f} hours" if minutes >= 120 else f"{max(1, round(minutes))} min"
+        return f"; about {left} left for {count(len(params['rest']), 'host')}"
 
     def _before(self, bundle: Bundle, host: str) -> Json:
         return verify.state_before(bundle, proof_request(self.context, bundle, host, "", None))
@@ -341,11 +346,13 @@ class ProveHosts:
         self.context.answers.measured = False
         before = (memory.get(f"room:{params['number']}") or {}).get("before") or {}
         rebooted = bool((memory.get(f"work:{params['number']}") or {}).get("reboot"))
+        wanted = {str(kind) for host in hosts for kind in (before.get(host) or {}).get("agents") or ()}
+        bundle, heard = hear_agents(self.systems, bundle, hosts, wanted)
         found = Checked()
         for host in hosts:
             state = dict(before.get(host) or {})
             request = proof_request(self.context, bundle, host, params["held_as"], state, rebooted)
-            found += verify.unproven(bundle, request)
+            found += verify.unproven(bundle, dataclasses.replace(request, heard=heard))
         what = f"{', '.join(hosts)}: not proven, so the series stops, and no other host is touched"
         self.context.stop_unless(found, what, unread_too=True)
         return Done(f"{', '.join(hosts)}: as before, and able to take guests")
@@ -366,6 +373,30 @@ class ProveHosts:
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
+
+
+def hear_agents(
+    systems: Systems, bundle: Bundle, hosts: t.Sequence[str], wanted: t.Optional[t.Collection[str]] = None
+) -> t.Tuple[Bundle, t.Optional[t.Dict[str, t.Optional[str]]]]:
+    """Wait until the agents of the hosts have reported themselves since they were read, or had the time to.
+
+    ``wanted``: the kinds that are waited for; None: all. Returns the bundle with the agents as they are now, and the
+    heartbeats that were read before. Raises StepError.
+    """
+    if bundle.cloud is None or bundle.cloud.agents is None:
+        return bundle, None
+    heard = {row.id: row.heartbeat_timestamp for row in bundle.cloud.agents}
+    now: t.List[ApiAgent] = []
+
+    def all_heard() -> t.Optional[str]:
+        with as_step_error():
+            now[:] = [row for host in hosts for row in network.agents_now(systems.cloud, host)]
+        missing = [row for row in now if wanted is None or verify.agent_kind(row) in wanted]
+        return "all" if all(verify.has_reported(row, heard) for row in missing) else None
+
+    with contextlib.suppress(TimedOutError):
+        systems.wait(lambda: f"each network agent of {', '.join(hosts)} reports itself", HEARD, all_heard)
+    return dataclasses.replace(bundle, cloud=dataclasses.replace(bundle.cloud, agents=now)), heard
 
 
 def proof_request(

@@ -64,7 +64,9 @@ class ProofRequest:
     ``host``: Nova's name (C(CONF.host)) of the host that was maintained; ``inventory_name``: its key in the bundle.
     ``held_as``: the disabled reason under which our own operation holds it; empty: none is ours. ``before``: what
     :func:`state_before` returned before the work; None: C(enable_host) alone. ``rebooted``: whether a boot was asked
-    for: another boot must be seen.
+    for: another boot must be seen. ``heard``: the heartbeats that the first look after the work has shown, by agent:
+    neutron shows an agent as alive for a minute after its death, so that one must have reported itself since. None:
+    nobody has looked twice.
     """
 
     host: str
@@ -73,6 +75,7 @@ class ProofRequest:
     held_as: str
     before: t.Optional[Json] = None
     rebooted: bool = False
+    heard: t.Optional[t.Mapping[str, t.Optional[str]]] = None
 
 
 # --- what is kept, and compared -------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ def state_before(bundle: Bundle, request: ProofRequest) -> t.Dict[str, t.Any]:
         "libvirt_version": libvirt.version if libvirt is not None else None,
         "cpu": offers.cpu if offers is not None else None,
         "secrets": sorted(map(uuid_key, offers.secrets)) if offers is not None and offers.secrets is not None else None,
-        "agents": _alive(_agents(bundle, request)),
+        "agents": sorted({agent_kind(row) for row in _agents(bundle, request) if row.alive}),
         "unfit": sorted({said for _row, said in _unfit(bundle, request, _neighbours(bundle, request)).certain}),
         "links": sorted(item.code + " " + item.object.id for item in _wrong_links(bundle, request)),
     }
@@ -150,13 +153,15 @@ def _agents(bundle: Bundle, request: ProofRequest) -> t.List[ApiAgent]:
     return [row for row in (bundle.cloud.agents if bundle.cloud else None) or [] if same_name(row.host, request.host)]
 
 
-def _kind(agent: ApiAgent) -> str:
+def agent_kind(agent: ApiAgent) -> str:
+    """Return the type of an agent, as it is compared."""
     # A chassis that becomes a gateway, or none any more, is shown as another type.
     return OVN_CONTROLLERS[0] if agent.agent_type in OVN_CONTROLLERS else agent.agent_type
 
 
-def _alive(agents: t.Iterable[ApiAgent]) -> t.List[str]:
-    return sorted({_kind(agent) for agent in agents if agent.alive})
+def has_reported(agent: ApiAgent, heard: t.Mapping[str, t.Optional[str]]) -> bool:
+    """Whether an agent is alive, and has reported itself since the look that ``heard`` is of."""
+    return agent.alive and agent.heartbeat_timestamp is not None and agent.heartbeat_timestamp != heard.get(agent.id)
 
 
 # --- the proof ------------------------------------------------------------------------------------------------
@@ -478,13 +483,15 @@ def _links(bundle: Bundle, request: ProofRequest) -> Items:
 def _agents_alive(bundle: Bundle, facts: HostFacts, request: ProofRequest) -> Items:
     """SG716: a network agent that was alive is not; without a state before, each that is not alive."""
     agents = _agents(bundle, request)
-    alive = set(_alive(agents))
+    if request.heard is None and agents:
+        yield Unchecked(CODE, f"{request.inventory_name}:agents", "no agent was seen to report itself since the work")
+    alive = {agent_kind(row) for row in agents if has_reported(row, request.heard or {})}
     databases = bundle.databases
     seen = databases.ovn if databases is not None else None
     was = None if request.before is None else request.before.get("agents")
     if request.before is not None and was is None:
         yield Unchecked(CODE, f"{request.inventory_name}:agents", "neutron's agents were not read before the work")
-    lost = set(was or ()) - alive if request.before is not None else {_kind(row) for row in agents} - alive
+    lost = set(was or ()) - alive if request.before is not None else {agent_kind(row) for row in agents} - alive
     if ports_are_ovns(agents, request.host, facts, seen):
         lost |= {OVN_CONTROLLERS[0]} - alive
     elif is_undecided(agents, facts):
@@ -492,7 +499,7 @@ def _agents_alive(bundle: Bundle, facts: HostFacts, request: ProofRequest) -> It
     elif any(row.agent_type in L2_AGENTS for row in agents) and not alive & set(L2_AGENTS):
         lost |= {row.agent_type for row in agents if row.agent_type in L2_AGENTS}
     for kind in sorted(lost):
-        now = [{"id": row.id, "heartbeat": row.heartbeat_timestamp} for row in agents if _kind(row) == kind]
+        now = [{"id": row.id, "heartbeat": row.heartbeat_timestamp} for row in agents if agent_kind(row) == kind]
         yield _refused(request, CODE, kind, "agent-not-alive", {"agent": kind, "now": now, "alive": sorted(alive)})
     if seen is not None and seen.chassis is not None:
         yield from ovn.host_items(request.inventory_name, facts, seen)

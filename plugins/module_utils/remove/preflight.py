@@ -117,7 +117,8 @@ def unread(bundle: Bundle) -> t.Iterator[Finding]:
     # No cell at all is no cloud of Nova's: a list of cells that is empty was not read.
     for part, value in sorted(parts.items()):
         if value is None or (part in ("cells", "links") and not value):
-            yield finding("SG311", Subject("service", part), {"not read": part}, remedy_text("SG311", "part-unread"))
+            evidence = {"not read": part, "reason": _why_unread(bundle, part)}
+            yield finding("SG311", Subject("service", part), evidence, remedy_text("SG311", "part-unread"))
     missing = [part for part in PARTS if cloud is None or getattr(cloud, part) is None]
     reasons = {entry.part: entry.reason for entry in (cloud.unread if cloud else [])}
     silent = [part for part in reasons if part.startswith("services.") or part in ("servers.unknown", "ovn")]
@@ -129,6 +130,22 @@ def unread(bundle: Bundle) -> t.Iterator[Finding]:
     if ovn is not None and (ovn.unread or ovn.chassis is None):
         reason = "; ".join(entry.reason for entry in ovn.unread) or "no reason was recorded"
         yield finding("SG709", Subject("service", "ovn"), {"reason": reason}, remedy_text("SG709", "part-unread"))
+
+
+def _why_unread(bundle: Bundle, part: str) -> str:
+    """Return what the databases said where a part was not read: of its cell, or of the whole."""
+    databases, read = bundle.databases, bundle.links
+    said = [
+        entry
+        for cells in ((databases.cells if databases else None), (read.cells if read else None))
+        for cell in cells or []
+        if f":{cell.name}:" in part
+        for entry in cell.unread
+    ]
+    if not said and databases is not None:
+        said = [*databases.unread, *(databases.api.unread if databases.api else [])]
+    said = said or list(read.unread if read else [])
+    return "; ".join(dict.fromkeys(entry.reason for entry in said)) or "no reason was recorded"
 
 
 def _unknown(host: Host) -> Items:
@@ -168,6 +185,9 @@ def _links(host: Host) -> Items:
     own = {(cell.uuid, row.id) for cell in known.cells for row in cell.services or [] if same_name(row.host, host.name)}
     for wrong in known.wrong():
         if wrong.code not in (*BY_NODE, "SG207"):
+            continue
+        if wrong.code == "SG206" and wrong.seen == {"resource provider": None}:
+            # Somebody has deleted the provider before: what is left of a node that is removed, too.
             continue
         mine = same_name(getattr(wrong.row, "host", None), host.name)
         if mine or (wrong.cell.uuid, getattr(wrong.row, "service_id", None)) in own:

@@ -26,6 +26,8 @@ from ..systems.db import row_sets
 from . import plan as plans
 from . import preflight as checks
 
+#: Seconds in which neutron forgets an agent that it has deleted.
+GONE = 60
 #: Reads everything of one host again.
 Read = t.Callable[[str], checks.Found]
 
@@ -163,9 +165,14 @@ class DeleteAgent(_Step):
             raise StepError(f"agent {params['agent']} stays: {why}", changed_meanwhile=True, problem="still-needed")
         with as_step_error():
             network.delete_agent(self.systems.cloud, str(params["agent"]))
-            left = network.agents_now(self.systems.cloud, host.name)
-        if any(agent.id == params["agent"] for agent in left):
-            raise StepError(f"neutron still shows the agent {params['agent']}", problem="not-gone")
+
+        def gone() -> t.Optional[str]:
+            with as_step_error():
+                left = network.agents_now(self.systems.cloud, host.name)
+            return None if any(agent.id == params["agent"] for agent in left) else "gone"
+
+        # Of OVN's agents each neutron-server keeps a list of its own, which follows the southbound database.
+        self.systems.wait(lambda: f"neutron shows the agent {params['agent']} no more", GONE, gone)
         return Done("deleted, with its chassis" if agents[0].agent_type in OVN_CONTROLLERS else "deleted")
 
 

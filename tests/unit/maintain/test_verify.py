@@ -30,7 +30,7 @@ def scene():
 
 
 def request(before=None, **changes):
-    made = verify.ProofRequest("compute1", "compute1", "op1", HELD, before)
+    made = verify.ProofRequest("compute1", "compute1", "op1", HELD, before, heard={})
     return dataclasses.replace(made, **changes)
 
 

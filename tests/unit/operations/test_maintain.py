@@ -60,6 +60,7 @@ OPTIONS = {
     "action": "apply",
 }
 HELD = "stackguard:maintain:op1"
+L2 = "Open vSwitch agent"
 
 
 class Maintained(Cloud):
@@ -77,7 +78,9 @@ class Maintained(Cloud):
         patch(maintenance.cloud_facts, "read_cloud", lambda *_given: types.SimpleNamespace(catalog=[]))
         patch(maintenance.compute_services, "list_services", lambda _cloud: [self.shown()])
         patch(maintenance.hypervisors, "find_node", lambda _cloud, _host: types.SimpleNamespace(id="n1"))
-        patch(verify, "state_before", lambda _bundle, request: {"host": request.host})
+        self.agent_dead, self.beats = False, 0
+        patch(steps.network, "agents_now", lambda _cloud, host: [self.agent(host)])
+        patch(verify, "state_before", lambda _bundle, request: {"host": request.host, "agents": [L2]})
         patch(verify, "unproven", self.judge)
 
     def shown(self):
@@ -87,8 +90,15 @@ class Maintained(Cloud):
         )
         return dataclasses.replace(found, updated_at=str(self.beat))
 
-    def judge(self, _bundle, request):
+    def agent(self, host):
+        """The host's agent, which reports itself from one look to the next, or is dead and still shown as alive."""
+        self.beats += not self.agent_dead
+        (known,) = [row for row in self.scene.cloud.bundle.cloud.agents if row.host == host]
+        return dataclasses.replace(known, heartbeat_timestamp=f"{known.heartbeat_timestamp}{'+' * self.beats}")
+
+    def judge(self, bundle, request):
         self.asked.append(request)
+        self.reported = [verify.has_reported(row, request.heard) for row in bundle.cloud.agents]
         return self.unproven
 
     def answer(self, need):
@@ -138,7 +148,7 @@ def test_a_host_is_emptied_worked_on_proven_and_enabled(nova, state):
     assert nova.worked == 1
     assert result["hosts"] == {"compute1": {"state": "done", "step": None, "moved": 2}}
     (asked,) = nova.asked
-    assert (asked.host, asked.held_as, asked.before) == ("compute1", HELD, {"host": "compute1"})
+    assert (asked.host, asked.held_as, asked.before) == ("compute1", HELD, {"host": "compute1", "agents": [L2]})
     assert not state.open
 
 
@@ -167,6 +177,21 @@ def test_what_was_not_read_proves_nothing(nova, state):
     nova.unproven = Checked((), (Unchecked("SG113", "compute1", "it was not read"),))
     assert nova.play(state)["failed"]
     assert nova.service == {"status": "disabled", "disabled_reason": HELD}
+
+
+@pytest.mark.parametrize("options", [{}, {"only_enable": True}], ids=["a series", "enable_host"])
+def test_an_agent_must_report_itself_after_the_work(nova, state, options):
+    """Neutron shows one that has died as alive for a minute: the heartbeat of the first look proves nothing."""
+    nova.play(state, **options)
+    assert nova.reported == [True]
+
+
+@pytest.mark.parametrize("options", [{}, {"only_enable": True}], ids=["a series", "enable_host"])
+def test_an_agent_that_is_silent_after_the_work_has_not_reported_itself(nova, state, options):
+    nova.agent_dead = True
+    begun = nova.now
+    nova.play(state, **options)
+    assert nova.reported == [False] and nova.now - begun >= steps.HEARD
 
 
 def test_links_are_not_needed_where_no_database_is_given(nova, state):
@@ -389,6 +414,34 @@ def test_not_read_it_is_refused(nova, state):
 def test_enabled_already_there_is_nothing_to_do(nova, state):
     result = nova.one(state, only_enable=True)
     assert (result["state"], result["changed"]) == ("none", False)
+
+
+@pytest.mark.parametrize("options", [{}, {"only_enable": True}], ids=["a series", "enable_host"])
+def test_proven_and_killed_before_it_is_enabled_it_is_proven_again(nova, state, monkeypatch, options):
+    """A proof is good for the run that made it: the host may have died since."""
+    if options:
+        nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    real = maintenance.compute_services.set_service_status
+
+    def set_status(_cloud, _service, status, *given):
+        if status == "enabled":
+            raise Killed
+        real(_cloud, _service, status, *given)
+
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", set_status)
+    with pytest.raises(Killed):
+        nova.play(state, **options)
+    assert len(nova.asked) == 1 and state.open
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", real)
+    proven, nova.unproven = nova.unproven, Checked((finding("SG101", Subject("host", "compute1"), {}, "look"),))
+    try:
+        assert nova.play(state, **options)["failed"]
+    except lifecycle.Refused as refused:
+        assert options, refused
+    assert nova.service["status"] == "disabled" and len(nova.asked) == 2 and state.open
+    nova.unproven = proven
+    assert nova.play(state, **options)["state"] == "finished"
+    assert nova.service == {"status": "enabled", "disabled_reason": None}
 
 
 # --- the rules that every operation lives by ------------------------------------------------------------------

@@ -179,6 +179,19 @@ def test_a_provider_without_a_trait_of_nova_and_one_of_another_uuid_are_never_to
 # --- agents
 
 
+@pytest.mark.parametrize(("looks", "ends"), [(0, True), (5, True), (10**6, False)])
+def test_an_agent_that_neutron_still_shows_for_a_while_is_waited_for(monkeypatch, looks, ends):
+    """With OVN, each neutron-server follows the southbound database by itself."""
+    world = World(dead(), monkeypatch)
+    plan, world.late = world.plan(HOST), looks
+    if ends:
+        world.go(plan, attested(HOST))
+        assert names_left(world, HOST) == []
+        return
+    with pytest.raises(StepError):
+        world.go(plan, attested(HOST))
+
+
 def with_ovn(some, *bindings, gateways=()):
     row = OvnChassis(uid("row"), uid("agent", 90), "compute9", [OvnEncap("geneve", address(90))])
     return some.databases(ovn=OvnFacts(AT, ["compute9"], [row], list(bindings), [], list(gateways), []))

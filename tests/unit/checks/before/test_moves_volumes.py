@@ -97,6 +97,20 @@ def test_two_attachments_of_one_server_are_told():
     assert told(judge(with_volumes(twice)).checked) == [("SG525", ONE, "warning")]
 
 
+@pytest.mark.parametrize(
+    ("stray", "codes"),
+    [
+        (attachment(9, "v9", ONE, None, "reserved"), [("SG525", ONE, "warning")]),
+        # A volume that is being attached just now is connected; another server's is the audit's.
+        (attachment(9, "v9", ONE), []),
+        (attachment(9, "v9", "another", None, "reserved"), []),
+    ],
+)
+def test_an_attachment_of_a_volume_that_the_server_has_no_more_is_told(stray, codes):
+    bundle = with_volumes(volume("v1", attachment(1, "v1", ONE)), strays=[stray])
+    assert told(judge(bundle).checked) == codes
+
+
 def test_a_name_from_before_a_rename_is_not_told_since_the_move_ends_it():
     assert told(judge(with_volumes(volume("v1", attachment(1, "v1", ONE, "old", driver="iscsi")))).checked) == []
 

@@ -125,6 +125,12 @@ def test_a_node_of_another_host_that_names_its_service_refuses():
     assert "SG203" in told(some.change("compute_nodes", {"host": "compute1"}, service_id=own))
 
 
+def test_a_node_whose_provider_somebody_has_deleted_passes_and_another_ones_does_not():
+    """A half removal by hand; a provider of another name may be in use."""
+    assert told(dead().drop("providers", {"uuid": node(3)})) == {}
+    assert "SG206" in told(dead().change("providers", {"uuid": node(3)}, name="elsewhere"))
+
+
 def test_a_node_without_a_service_refuses():
     some = dead().drop("services", {"host": HOST}).drop("api_services", {"host": HOST})
     assert "SG204" in told(some)
@@ -190,6 +196,14 @@ def test_a_table_of_any_cell_that_was_not_read_refuses(table):
 @pytest.mark.parametrize("part", preflight.PARTS)
 def test_a_part_of_the_apis_that_was_not_read_refuses(part):
     assert "SG709" in told(dead().cloud(**{part: None}))
+
+
+def test_what_the_database_said_is_told():
+    """An operator sees why nothing was read: the reason is of the same cell, or of the whole."""
+    denied = facts.Unread("instances", "access denied")
+    assert told(dead(cells=2).cell(2, instances=None, unread=[denied]))["SG311"]["reason"] == "access denied"
+    silent = dead().databases(api=None, unread=[facts.Unread("api", "no route")])
+    assert told(silent)["SG311"]["reason"] == "no route"
 
 
 def test_other_places_that_were_not_read_refuse():
