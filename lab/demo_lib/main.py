@@ -106,9 +106,10 @@ def _lab_up(screen: Screen, l2: str, volume: bool) -> None:
         have = cloud.info()
         wishes = {"release": RELEASE, "l2": l2, **({"cinder": "ceph"} if volume else {})}
         for name, wanted in wishes.items():
-            if wanted not in (have[name], *(have["cinder"] or ())):
+            made = (" ".join(have[name]) or "(none)") if name == "cinder" else have[name]
+            if wanted not in made.split():
                 raise DemoError(
-                    f"this lab was created with --{name} {have[name]}; the demo needs --{name} {wanted}. Choose "
+                    f"this lab was created with --{name} {made}; the demo needs --{name} {wanted}. Choose "
                     "another lab with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove this lab: lab/lab down --purge"
                 )
         _show("up")
