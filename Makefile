@@ -16,6 +16,8 @@ CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.
 CHECKED := $(addprefix tests/unit/,model name_places capacity checks plans reports)
 # L2: the network of make demo's lab; ovn shows the same with OVN
 L2 ?= tap
+# VOLUME: not empty, the guests that make demo loses boot from Cinder volumes
+VOLUME ?=
 # PART: which parts of make test-matrix; all without it
 PART ?=
 # INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
@@ -92,7 +94,7 @@ lab: venv ## a real OpenStack on this machine (see lab/)
 	lab/lab up
 
 demo: collection ## what the collection guards against, shown on the lab
-	@lab/demo --l2 $(L2)
+	@lab/demo --l2 $(L2) $(if $(VOLUME),--volume)
 
 integration: collection ## playbooks against the lab
 	@tests/gates/devlink.sh

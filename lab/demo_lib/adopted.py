@@ -38,7 +38,7 @@ def play(screen: Screen) -> None:
     screen.claim("the check finds the host in this state (SG131), and the old name can be restored", found)
 
     screen.tell(f"Then the operator lets the collection restore the name {HOST} in every place:")
-    code, said = playbook.run(screen, "adopt.txt", HOST, NEW_NAME, *BACK, follow=True)
+    code, said = playbook.rename(screen, "adopt.txt", HOST, NEW_NAME, *BACK, follow=True)
     screen.claim("the playbook succeeds", code == 0, said[-3000:])
 
     screen.tell("The guests, before and after:")
@@ -61,7 +61,7 @@ def play(screen: Screen) -> None:
 
 
 def _checked(screen: Screen) -> bool:
-    code, said = playbook.run(screen, "adopt-check.txt", HOST, NEW_NAME, *BACK, "--check", "--diff")
+    code, said = playbook.rename(screen, "adopt-check.txt", HOST, NEW_NAME, *BACK, "--check", "--diff")
     screen.claim("the check passes: no finding blocks the run", code == 0, said[-3000:])
     screen.listing("\n".join(playbook.plan(said)))
     return bool(re.search(r"\bSG131\b", said))

@@ -57,11 +57,24 @@ class Server:
     host: str
     status: str
     task: str | None
+    #: In Ceph; the one that it boots from, if there is one, first.
+    volumes: tuple[str, ...]
+
+    @property
+    def root_disk(self) -> str:
+        """Pool and image that it boots from."""
+        return f"volumes/volume-{self.volumes[0]}" if self.volumes else f"vms/{self.id}_disk"
+
+    @property
+    def root_device(self) -> str:
+        """Its device in QEMU: Nova names that of a volume, libvirt any other."""
+        return f"ua-{self.volumes[0]}" if self.volumes else "virtio-disk0"
 
 
 def servers() -> dict[str, Server]:
     rows = json.loads(lab("guests", "list", "--json"))
-    return {row["name"]: Server(row["name"], row["id"], row["host"], row["status"], row["task"]) for row in rows}
+    keys = ("name", "id", "host", "status", "task")
+    return {row["name"]: Server(*(row[key] for key in keys), tuple(row["volumes"])) for row in rows}
 
 
 @dataclass(frozen=True)
@@ -100,16 +113,16 @@ def domains(host: str) -> dict[str, Domain]:
 
 
 def watchers(image: str) -> list[str]:
-    """Who has an RBD image open: address and client id."""
-    status = json.loads(lab("rbd", "status", f"vms/{image}", "--format", "json"))
+    """Who has an RBD image (with its pool) open: address and client id."""
+    status = json.loads(lab("rbd", "status", image, "--format", "json"))
     return sorted(f"{entry['address'].split(':')[0]} (client {entry['client']})" for entry in status["watchers"])
 
 
 def images(server: Server) -> list[str]:
-    """The RBD images of a server."""
-    return sorted(
-        name for name in json.loads(lab("rbd", "ls", "vms", "--format", "json")) if name.startswith(server.id)
-    )
+    """The RBD images of a server, with their pools."""
+    listed = json.loads(lab("rbd", "ls", "vms", "--format", "json"))
+    own = [f"vms/{name}" for name in listed if name.startswith(server.id)]
+    return sorted([*own, *(f"volumes/volume-{volume}" for volume in server.volumes)])
 
 
 def compute_services() -> dict[str, dict[str, str]]:

@@ -85,7 +85,7 @@ def play(screen: Screen) -> None:
 
 
 def _refused(screen: Screen) -> None:
-    code, said = playbook.run(screen, "refused.txt", HOST, TAKEN)
+    code, said = playbook.rename(screen, "refused.txt", HOST, TAKEN)
     reasons = playbook.refusal(said)
     screen.listing(playbook.short(reasons) or said[-3000:])
     where = (playbook.OUTPUT / "refused.txt").relative_to(cloud.ROOT)
@@ -95,7 +95,7 @@ def _refused(screen: Screen) -> None:
 
 
 def _checked(screen: Screen) -> None:
-    code, said = playbook.run(screen, "check.txt", HOST, NEW_NAME, "--check", "--diff")
+    code, said = playbook.rename(screen, "check.txt", HOST, NEW_NAME, "--check", "--diff")
     screen.claim("the check passes: no finding blocks the rename", code == 0, said[-3000:])
     plan = playbook.plan(said)
     if not plan:
@@ -107,7 +107,7 @@ def _checked(screen: Screen) -> None:
 
 def _renamed(screen: Screen) -> float:
     begin = time.monotonic()
-    code, said = playbook.run(screen, "rename.txt", HOST, NEW_NAME, follow=True)
+    code, said = playbook.rename(screen, "rename.txt", HOST, NEW_NAME, follow=True)
     took = time.monotonic() - begin
     screen.claim("the playbook succeeds", code == 0, said[-3000:])
     return took

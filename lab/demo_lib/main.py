@@ -29,6 +29,9 @@ def main() -> int:
         ),
     )
     arguments.add_argument("--l2", choices=PLUGGED, default=PLUGGED[0], help="network of the lab; default: %(default)s")
+    arguments.add_argument(
+        "--volume", action="store_true", help="the guests of part 1 boot from Cinder volumes; the lab has Cinder"
+    )
     arguments.add_argument("--only", choices=("unguarded", "guarded"), help="play only parts 1 and 2, or only part 3")
     chosen = arguments.parse_args()
     only = chosen.only
@@ -36,8 +39,8 @@ def main() -> int:
     try:
         _check_machine()
         _introduce(screen)
-        _lab_up(screen, chosen.l2)
-        _guests(screen)
+        _lab_up(screen, chosen.l2, chosen.volume)
+        _guests(screen, chosen.volume)
         times: dict[str, float] = {}
         playbook.forget()
         for part, title in PARTS:
@@ -96,15 +99,17 @@ def _introduce(screen: Screen) -> None:
 # --- the lab
 
 
-def _lab_up(screen: Screen, l2: str) -> None:
+def _lab_up(screen: Screen, l2: str, volume: bool) -> None:
     screen.title("0. The lab")
     used = _exists()
     if used:
         have = cloud.info()
-        for name, wanted in (("release", RELEASE), ("l2", l2)):
-            if have[name] != wanted:
+        wishes = {"release": RELEASE, "l2": l2, **({"cinder": "ceph"} if volume else {})}
+        for name, wanted in wishes.items():
+            made = (" ".join(have[name]) or "(none)") if name == "cinder" else have[name]
+            if wanted not in made.split():
                 raise DemoError(
-                    f"this lab was created with --{name} {have[name]}; the demo needs --{name} {wanted}. Choose "
+                    f"this lab was created with --{name} {made}; the demo needs --{name} {wanted}. Choose "
                     "another lab with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove this lab: lab/lab down --purge"
                 )
         _show("up")
@@ -115,7 +120,7 @@ def _lab_up(screen: Screen, l2: str) -> None:
         screen.tell(
             "The demo creates the lab. The first time, it downloads packages of Debian and OpenStack (some minutes)."
         )
-        _show("up", "--fast-stop", "--release", RELEASE, "--l2", l2)
+        _show("up", "--fast-stop", "--release", RELEASE, "--l2", l2, *(["--cinder"] if volume else []))
     found = cloud.info()
     screen.claim(
         f"Nova {found['nova']}, three compute hosts up",
@@ -141,9 +146,10 @@ def _show(*arguments: str) -> None:
         raise DemoError(f"lab/lab {' '.join(arguments)}: exit status {done.returncode}")
 
 
-def _guests(screen: Screen) -> None:
+def _guests(screen: Screen, volume: bool) -> None:
     screen.tell("The demo starts guests: three on compute2, five on compute1.")
-    wanted = [(str(len(unguarded.GUESTS)), "--on", unguarded.HOST, "--name-prefix", "shop"), *guarded.GUESTS]
+    disks = ("--volume", "ceph") if volume else ()
+    wanted = [(str(len(unguarded.GUESTS)), "--on", unguarded.HOST, "--name-prefix", "shop", *disks), *guarded.GUESTS]
     with ThreadPoolExecutor(max_workers=2) as pool:
         list(pool.map(lambda arguments: cloud.lab("guests", "create", *arguments), wanted))
     found = cloud.servers()

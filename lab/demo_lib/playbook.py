@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook rename_host as the demonstration runs it, and what it shows of the playbook's output."""
+"""The playbooks as the demonstration runs them, and what it shows of their output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .screen import Screen
 COLLECTION = cloud.ROOT / ".build/collections/ansible_collections/stackguard/nova"
 OUTPUT = cloud.ROOT / ".build/demo"
 VARIABLES = OUTPUT / "cloud.yml"
-PLAYBOOK = "stackguard.nova.rename_host"
+RENAME, EVACUATE = "stackguard.nova.rename_host", "stackguard.nova.evacuate_host"
 NARRATED = re.compile(r"^\[ *\d+\.\d s\] ")
 
 
@@ -60,21 +60,23 @@ def announce(screen: Screen, host: str, new_name: str, others: tuple[str, ...]) 
         cloud.on_host(other, f"grep -q ' {new_name}$' /etc/hosts || echo '{address} {new_name}' >> /etc/hosts")
 
 
-def run(screen: Screen, log: str, host: str, new_name: str, *options: str, follow: bool = False) -> tuple[int, str]:
-    """Run it; its whole output goes to a file below .build/demo, with ``follow`` its progress to the screen as well."""
+def rename(screen: Screen, log: str, host: str, new_name: str, *options: str, follow: bool = False) -> tuple[int, str]:
+    """Run rename_host, as :func:`run` does."""
+    words = ("-e", f"rename_from={host}", "-e", f"rename_to={new_name}", *options)
+    return run(screen, log, RENAME, *words, follow=follow)
+
+
+def run(screen: Screen, log: str, name: str, *options: str, follow: bool = False) -> tuple[int, str]:
+    """Run one; its whole output goes to a file below .build/demo, with ``follow`` its progress to the screen too."""
     found = cloud.info()
     arguments = [
         "-i",
         found["inventory"],
         "-e",
         f"@{VARIABLES.relative_to(cloud.ROOT)}",
-        "-e",
-        f"rename_from={host}",
-        "-e",
-        f"rename_to={new_name}",
         *options,
     ]
-    screen.command(f"ansible-playbook {PLAYBOOK} {' '.join(arguments)}")
+    screen.command(f"ansible-playbook {name} {' '.join(arguments)}")
     reports = OUTPUT / log.removesuffix(".txt")
     environment = {
         **os.environ,
@@ -88,7 +90,7 @@ def run(screen: Screen, log: str, host: str, new_name: str, *options: str, follo
     said: list[str] = []
     with (
         subprocess.Popen(
-            [str(command()), PLAYBOOK, *arguments, "-e", f"stackguard_report_dir={reports}"],
+            [str(command()), name, *arguments, "-e", f"stackguard_report_dir={reports}"],
             cwd=cloud.ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -18,7 +18,9 @@ class Seen:
         unknown = set(self.domains) ^ set(self.names)
         if unknown:
             raise DemoError(f"other domains on {host} than expected: {sorted(unknown)}")
-        self.watchers = {image: cloud.watchers(image) for server in servers.values() for image in cloud.images(server)}
+        self.watchers = {
+            server.id: {image: cloud.watchers(image) for image in cloud.images(server)} for server in servers.values()
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Seen) and (self.domains, self.watchers) == (other.domains, other.watchers)
@@ -26,8 +28,8 @@ class Seen:
     __hash__ = None  # type: ignore[assignment]
 
     def _clients(self, uuid: str) -> str:
-        found = [watcher for image, watchers in self.watchers.items() if image.startswith(uuid) for watcher in watchers]
-        return f"{len(found)} of {sum(image.startswith(uuid) for image in self.watchers)}"
+        disks = self.watchers[uuid]
+        return f"{sum(map(len, disks.values()))} of {len(disks)}"
 
     def _sorted(self) -> list[cloud.Domain]:
         return sorted(self.domains.values(), key=lambda domain: self.names[domain.uuid])

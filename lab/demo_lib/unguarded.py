@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from . import cloud
-from .screen import Screen
+from . import cloud, playbook
+from .screen import DemoError, Screen
 
 HOST, OTHER = "compute2", "compute3"
 NEW_NAME = "cn-rack9.example"
@@ -26,11 +26,12 @@ def play(screen: Screen) -> None:
     """The whole part. Every claim is checked."""
     servers = cloud.servers()
     guests = {name: servers[name] for name in GUESTS}
-    disks = {name: f"{server.id}_disk" for name, server in guests.items()}
+    disks = {name: server.root_disk for name, server in guests.items()}
+    on_volumes = all(server.volumes for server in guests.values())
     before = cloud.domains(HOST)
     screen.tell(
-        f"Three guests run on {HOST}. Their disks are in Ceph. Only one QEMU may have a disk open, and this is so for "
-        "each disk:"
+        f"Three guests run on {HOST}. {'They boot from volumes' if on_volumes else 'Their disks are'} in Ceph. Only "
+        "one QEMU may have a disk open, and this is so for each disk:"
     )
     _who_has_what(screen, guests, disks)
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
@@ -51,6 +52,9 @@ def play(screen: Screen) -> None:
     )
     screen.quote(cloud.server_table(*GUESTS))
     screen.claim(f"the service is down, and the guests on {HOST} keep running", cloud.domains(HOST) == before)
+    if on_volumes:
+        _evacuation_refused(screen, disks)
+        screen.claim(f"the guests on {HOST} keep running", cloud.domains(HOST) == before)
 
     screen.tell(
         "An evacuation is for a host that is down. Nova allows the evacuation now, because Nova cannot detect that the "
@@ -63,7 +67,7 @@ def play(screen: Screen) -> None:
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
     screen.claim(f"the disk of {LOST} has two QEMU processes: two RBD watchers", opened == [2, 1, 1], opened)
     screen.claim(f"the processes on {HOST} are the original ones", cloud.domains(HOST) == before)
-    _both_write(screen, disks[LOST], before[guests[LOST].id].name)
+    _both_write(screen, guests[LOST], before[guests[LOST].id].name)
 
     screen.tell(
         "The operator finds the cause, and restores the old name. (When nova-compute of Nova 34 refuses to start, its "
@@ -109,6 +113,27 @@ def refused(screen: Screen) -> None:
     )
 
 
+def _evacuation_refused(screen: Screen, disks: dict[str, str]) -> None:
+    screen.tell(
+        f"What would the collection do? An operator who believes that {HOST} is dead says so, and asks for the "
+        "evacuation:"
+    )
+    playbook.write_variables(screen)
+    opened = {disk: cloud.watchers(disk) for disk in disks.values()}
+    words = ("-e", f"evacuate_host={HOST}", "-e", "evacuate_fence=attested")
+    code, said = playbook.run(screen, "evacuation-refused.txt", playbook.EVACUATE, *words)
+    reasons = playbook.refusal(said)
+    screen.listing(playbook.short(reasons) or said[-3000:])
+    screen.claim(f"the exit status is not 0 (it is {code})", code != 0, said[-3000:])
+    screen.claim("the reasons report that the host is not fenced (SG506)", "SG506" in reasons, said[-3000:])
+    found = cloud.servers()
+    screen.claim(
+        f"no guest was evacuated: each volume has the same client, and Nova shows each guest on {HOST}",
+        {disk: cloud.watchers(disk) for disk in opened} == opened and {found[name].host for name in GUESTS} == {HOST},
+    )
+    screen.tell("The operator on call does not use the collection.")
+
+
 def _evacuate(screen: Screen) -> None:
     command = ("--os-compute-api-version", "2.94", "server", "evacuate", "--host", OTHER, LOST)
     screen.command(f"openstack {' '.join(command)}")
@@ -122,7 +147,7 @@ def _evacuate(screen: Screen) -> None:
     screen.quote(cloud.server_table(*GUESTS))
 
 
-def _both_write(screen: Screen, disk: str, domain: str) -> None:
+def _both_write(screen: Screen, guest: cloud.Server, domain: str) -> None:
     screen.tell(
         "Does the exclusive lock of Ceph prevent the worst? No: the lock moves to the QEMU that writes. The two QEMU "
         f"processes of {LOST} write in turn to the same place of the disk. (The demo uses the QEMU monitor for this, "
@@ -130,12 +155,16 @@ def _both_write(screen: Screen, disk: str, domain: str) -> None:
     )
     rows = [("writes", "then the disk holds")]
     for host, letter in ((HOST, "A"), (OTHER, "B"), (HOST, "C")):
-        cloud.on_host(
+        device = f"/machine/peripheral/{guest.root_device}/virtio-backend"
+        said = cloud.on_host(
             host,
             f"""virsh qemu-monitor-command {domain} --hmp \
-            'qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P {ord(letter)} {OFFSET} {LENGTH}"'""",
+            'qemu-io -d {device} "write -P {ord(letter)} {OFFSET} {LENGTH}"'""",
         )
-        held = _read(disk)
+        # The monitor says nothing but a refusal, and virsh succeeds all the same.
+        if said.strip():
+            raise DemoError(f"the QEMU on {host} did not write to {device}: {said.strip()}")
+        held = _read(guest.root_disk)
         rows.append((f"{letter * 4}  from {host}", held[:4]))
         if held != letter * LENGTH:
             break
@@ -145,7 +174,7 @@ def _both_write(screen: Screen, disk: str, domain: str) -> None:
 
 
 def _read(disk: str) -> str:
-    export = f"'{cloud.LAB}' rbd export --no-progress 'vms/{disk}' - 2>/dev/null"
+    export = f"'{cloud.LAB}' rbd export --no-progress '{disk}' - 2>/dev/null"
     return cloud.run("bash", "-c", f"{export} | dd bs={LENGTH} skip={OFFSET // LENGTH} count=1 status=none")
 
 
