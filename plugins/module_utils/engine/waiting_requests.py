@@ -271,8 +271,10 @@ def read_counts(entry: CellBroker) -> facts.BrokerFacts:
         url = _url(entry)
         location = broker_url.location(url)
         with Broker(url) as broker:
-            found = list(broker.counts(queue for name in names for queue in queues.names_of(name)))
-        read = {queue.name.partition(".")[2] for queue in found if queue.consumers}
+            asked = sorted({*names, *entry.left})
+            found = list(broker.counts(queue for name in asked for queue in queues.names_of(name)))
+        # Only a nova-compute of this cell proves that this is its broker.
+        read = {queue.name.partition(".")[2] for queue in found if queue.consumers} & set(names)
         idle = [queue for queue in found if queue.messages and not queue.consumers]
         if not read:
             raise BrokerError(_unproven(url, entry.cell))

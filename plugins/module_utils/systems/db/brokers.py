@@ -33,8 +33,9 @@ ONLY_CELL = "the only cell"
 class CellBroker:
     """The RabbitMQ of a cell. ``url`` None: not known, for ``problem``.
 
-    ``names``: hosts of its compute services, soft-deleted ones included, and of mappings and aggregates, which stay
-    after them; None: a database was not read, for ``unread``.
+    ``names``: hosts of its compute services, soft-deleted ones included; None: the database was not read, for
+    ``unread``. ``left``: names that no cell has a service of any more, and only a mapping or an aggregate has kept: of
+    whichever cell, so that they prove nothing of a broker.
     """
 
     cell: str
@@ -42,6 +43,7 @@ class CellBroker:
     problem: t.Optional[str] = None
     names: t.Optional[t.FrozenSet[str]] = None
     unread: t.Optional[str] = None
+    left: t.FrozenSet[str] = frozenset()
 
 
 def list_brokers(options: t.Mapping[str, t.Any]) -> t.List[CellBroker]:
@@ -56,7 +58,13 @@ def list_brokers(options: t.Mapping[str, t.Any]) -> t.List[CellBroker]:
     cells = nova.list_cells(options)
     urls = _given(given, cells)
     stored = {} if len(urls) == len(cells) else _transport_urls(str(options["nova_api_db_url"]))
-    return [_broker(cell, urls.get(cell.name), stored, str(options["nova_api_db_url"])) for cell in cells]
+    found = [_broker(cell, urls.get(cell.name), stored) for cell in cells]
+    known = frozenset(name for entry in found for name in entry.names or ())
+    try:
+        left = _left_names(str(options["nova_api_db_url"])) - known
+    except DatabaseError as error:
+        return [dataclasses.replace(entry, names=None, unread=entry.unread or error.message) for entry in found]
+    return [dataclasses.replace(entry, left=left) for entry in found]
 
 
 def is_given(options: t.Mapping[str, t.Any]) -> bool:
@@ -100,12 +108,12 @@ def _transport_urls(url: str) -> t.Dict[str, str]:
     return {str(row[0]): str(row[1] or "") for row in rows}
 
 
-def _broker(cell: nova.Cell, given: t.Optional[str], stored: t.Mapping[str, str], api: str) -> CellBroker:
+def _broker(cell: nova.Cell, given: t.Optional[str], stored: t.Mapping[str, str]) -> CellBroker:
     url, problem = given, None
     if url is None:
         url, problem = _stored(cell, stored)
     try:
-        names, unread = _names(cell) | _left_names(api), None
+        names, unread = _names(cell), None
     except DatabaseError as error:
         names, unread = None, error.message
     return CellBroker(cell.name, url, problem, names, unread)
