@@ -19,7 +19,7 @@ from ..engine.approval import REQUEST
 from ..engine.lifecycle import OpenJournal, Refused
 from ..engine.planned import Planned, Prepared
 from ..engine.server_run import ServerRun
-from ..engine.systems import Systems
+from ..engine.systems import Systems, as_step_error
 from ..hazards import in_flight
 from ..model import approval, findings, releases
 from ..model.facts import ApiService, FactsError
@@ -134,6 +134,7 @@ class Maintenance(Planned):
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
         """Take an open operation up. What the run before has read of hosts is removed."""
         again = self.options["again"]
+        half = [] if again or why is not None else self._half_enabled(journal)
         if why is None and not again:
             # What failed then may have been repaired since: all is tried once more.
             kept = {key: entry for key, entry in journal.get("memory", {}).items() if not key.startswith("move:")}
@@ -141,13 +142,41 @@ class Maintenance(Planned):
             self.look_again(journal)
         open_journal = OpenJournal.take_up(self.run, journal, "goes on" if again else note)
         evidence.remove_stale(journal, self.options["evidence_dir"])
-        return self.forward(open_journal) if why is None else self.backward(open_journal, why)
+        if why is not None:
+            return self.backward(open_journal, why)
+        return self._carried(open_journal, lambda: self._go_on(open_journal, half))
+
+    def _go_on(self, open_journal: OpenJournal, half: t.Sequence[Step]) -> Result:
+        for step in half:
+            # Killed while it was enabled: it takes no servers until it is proven once more.
+            before, after = step.params["before"], step.params["after"]
+            with as_step_error():
+                compute_services.set_service_status(
+                    self.cloud,
+                    step.params["service_id"],
+                    before["status"],
+                    before["reason"],
+                    (after["status"], after["reason"]),
+                )
+        if not self.options["again"]:
+            self.prove_again(open_journal.journal)
+        return self.forward(open_journal)
+
+    @staticmethod
+    def _half_enabled(journal: Result) -> t.List[Step]:
+        """Return the steps that enable a host, and were begun and not seen to end."""
+        plan = runner.plan_of(journal)
+        return [
+            step
+            for step in plan.steps
+            if step.action == "enable" and journal["steps"].get(step.name) == journals.APPLYING
+        ]
 
     def look_again(self, journal: Result) -> None:
-        """Have hosts judged once more of which nothing has come yet: a judgement is good for the run that made it.
+        """Take back what is noted of hosts of which nothing has come yet: it is good for the run that noted it."""
 
-        Raises Refused.
-        """
+    def prove_again(self, journal: Result) -> None:
+        """Prove at once what no step of the plan proves. Raises Refused."""
 
     def _taken_anew(self) -> Result:
         given = self.options
@@ -406,7 +435,7 @@ class Enabling(Maintenance):
         report = steps.report_of(checked, self.run.clock.now(), 1, self.run.overrides)
         return self._prepared(host, service, node.id, report)
 
-    def look_again(self, journal: Result) -> None:
+    def prove_again(self, journal: Result) -> None:
         """Prove the host once more, where the run before has not enabled it."""
         pending = [step for step in runner.plan_of(journal).steps if step.action == "enable"]
         if any(journal["steps"].get(step.name) != journals.DONE for step in pending):

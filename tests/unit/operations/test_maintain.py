@@ -473,6 +473,41 @@ def test_proven_and_killed_before_it_is_enabled_it_is_proven_again(nova, state, 
     assert nova.service == {"status": "enabled", "disabled_reason": None}
 
 
+@pytest.mark.parametrize("options", [{}, {"only_enable": True}], ids=["a series", "enable_host"])
+def test_killed_in_the_middle_of_its_enabling_it_takes_no_servers_until_it_is_proven_again(
+    nova, state, monkeypatch, options
+):
+    """Nova shows it as enabled, and it has died since."""
+    if options:
+        nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    real = maintenance.compute_services.set_service_status
+
+    def set_status(_cloud, _service, status, *given):
+        real(_cloud, _service, status, *given)
+        if status == "enabled":
+            raise Killed
+
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", set_status)
+    with pytest.raises(Killed):
+        nova.play(state, **options)
+    assert nova.service["status"] == "enabled" and state.open
+    monkeypatch.setattr(maintenance.compute_services, "set_service_status", real)
+    nova.unproven = Checked((finding("SG101", Subject("host", "compute1"), {}, "look"),))
+    try:
+        assert nova.play(state, **options)["failed"]
+    except lifecycle.Refused as refused:
+        assert options, refused
+    assert nova.service["status"] == "disabled" and state.open
+
+
+def test_an_agent_that_neutron_shows_no_more_is_not_none(nova, state, monkeypatch):
+    """With OVN, the record goes with a chassis that is stopped."""
+    nova.service = {"status": "disabled", "disabled_reason": "maintenance"}
+    monkeypatch.setattr(steps.network, "agents_now", lambda _cloud, _host: [])
+    nova.play(state, only_enable=True)
+    assert nova.reported == [False]
+
+
 # --- the rules that every operation lives by ------------------------------------------------------------------
 
 

@@ -273,5 +273,11 @@ def test_an_audit_counts_what_nobody_takes_and_needs_a_witness(world):
     world.queues["mq1"]["compute.compute2"] = ([], 0)
     found = waiting_requests.read_counts(world.cells[0])
     assert (found.witness, found.waiting) == (None, None)
+    # Names that only a mapping has kept may be of another cell: they are counted, and prove nothing.
+    world.queues["mq1"]["compute.compute2"] = ([], 1)
+    kept = CellBroker("cell9", "rabbit://u:geheim@mq1/", None, frozenset({"far"}), left=frozenset({"compute2", DEAD}))
+    assert waiting_requests.read_counts(kept).waiting is None
+    own = CellBroker("cell1", "rabbit://u:geheim@mq1/", None, frozenset({"compute2"}), left=frozenset({DEAD}))
+    assert waiting_requests.read_counts(own).waiting == [Queue(QUEUE, 1, 0)]
     world.cells = []
     assert [entry.waiting for entry in waiting_requests.read_brokers({})] == [None]
